@@ -1,0 +1,60 @@
+// What the emulated CUDA words (simt.hpp, compiled with the kernels) ask of the runtime (simt.cpp).
+//
+// These functions are opaque calls on purpose: the compiler must assume that other threads ran
+// meanwhile, exactly as nvcc must at a barrier or an atomic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Not instrumented, hence not a scheduling point in itself: for code that acts at once.
+#define SIMT_ATOMIC __attribute__((no_sanitize("thread")))
+
+namespace simt {
+
+constexpr unsigned WARP = 32;
+constexpr unsigned char POISON = 0xCC;  // fills shared memory at block start, and lost shuffles
+
+struct Index {
+    unsigned x, y, z;
+};
+
+// Where in the kernel sources a thread waits. SIMT_HERE, as last parameters, takes the caller's line.
+struct Site {
+    const char* file;
+    int line;
+};
+#define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+enum class Operation : std::uint8_t {
+    none, syncthreads, syncthreads_or, syncthreads_and, syncthreads_count, grid_sync,
+    syncwarp, ballot, any, all, shuffle, shuffle_up, shuffle_down, shuffle_xor, match_any, match_all,
+    reduce_add, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor,
+};
+
+// Who is running: constant within a thread, so the compiler may keep the answer.
+__attribute__((const)) Index thread_index();
+__attribute__((const)) Index block_index();
+__attribute__((const)) Index block_shape();
+__attribute__((const)) Index grid_shape();
+__attribute__((const)) unsigned lane();
+void* dynamic_shared();
+
+// Barriers of a block give the vote's outcome; the grid's none.
+int block_barrier(Operation operation, bool vote, Site site);
+void grid_barrier(Site site);
+
+// Every lane of mask deposits a value; each gets its result when the last one has come.
+// argument: the source lane of a shuffle.
+std::uint64_t collective(Operation operation, unsigned mask, std::uint64_t value, unsigned argument,
+                         Site site);
+
+// Called before an access that happens at once: checked, counted, and a scheduling point.
+void atomic_point(void* address, std::size_t bytes);
+void relaxed_load_point(const void* address, std::size_t bytes);
+void relaxed_store_point(void* address, std::size_t bytes);
+
+void pause();  // lets others run
+void count_lane_slots(unsigned slots);
+
+}  // namespace simt

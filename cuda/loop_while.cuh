@@ -1,0 +1,37 @@
+// graph_while's reset, and its last level a turn: a level as in loop_level.cuh, then the WHILE node's condition.
+//
+// A turn of the node costs several microseconds more than a graph node, so its body holds a few
+// levels; only the last decides whether there is another turn. The last block to finish does
+// that, since only then is the next frontier's size known.
+#pragma once
+
+#include "loop_level.cuh"
+
+namespace persistent_bfs {
+
+// The reset as a graph's node: the source is read where the graph's own copy put it.
+template <class Policy>
+__device__ __forceinline__ void reset_search_requested(
+    const typename Policy::Parameters& parameters, const LaunchArguments&) {
+  reset<Policy>(parameters, *parameters.request);
+}
+
+template <class Policy>
+__device__ __forceinline__ void search_level_while(const typename Policy::Parameters& parameters,
+                                                   const LaunchArguments& launch) {
+  const LevelState now = run_level<Policy>(parameters, launch.parity);
+  SearchState& state = *parameters.state;
+  __threadfence();  // this thread's appends are counted before its block reports itself finished
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const int finished = atomicAdd(&state.blocks_finished, 1) + 1;
+    if (finished == static_cast<int>(gridDim.x)) {
+      store_relaxed(&state.blocks_finished, 0);
+      const bool again = now.status() == RUNNING &&
+                         load_relaxed(&state.frontier_size[(now.level + 1) % 3]) > 0;
+      cudaGraphSetConditional(launch.condition, again);
+    }
+  }
+}
+
+}  // namespace persistent_bfs

@@ -1,0 +1,54 @@
+// What the kernels take from their compiler: nvcc, or g++ with the emulated device.
+//
+// Everything that differs between the two is here, so that no other file asks which it is. Under
+// nvcc these are CUDA's own words; under g++ `emulation/simt.hpp` supplies the same words, and
+// relaxed accesses become points at which the emulated schedule may switch threads.
+#pragma once
+
+#ifdef __CUDACC__
+
+#include <cooperative_groups.h>
+#include <cuda_device_runtime_api.h>
+
+#define PERSISTENT_BFS_EMULATE(kernel, ...)
+
+namespace persistent_bfs {
+
+// A load that other threads' atomics and relaxed stores may race with: never torn, never from a
+// stale L1 line, never hoisted by the compiler, and cheaper than an atomic that returns.
+__device__ __forceinline__ int load_relaxed(const int* address) {
+  int value;
+  asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(address));
+  return value;
+}
+
+__device__ __forceinline__ void store_relaxed(int* address, int value) {
+  asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(address), "r"(value));
+}
+
+// The device's own clock, in nanoseconds; the same on every multiprocessor.
+__device__ __forceinline__ unsigned long long device_nanoseconds() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+// Lane slots are counted on the emulated device only: a GPU would pay for counting them.
+__device__ __forceinline__ void count_lane_slots(unsigned) {}
+
+}  // namespace persistent_bfs
+
+#else
+
+#include "emulation/simt.hpp"
+
+namespace persistent_bfs {
+
+inline int load_relaxed(const int* address) { return simt::load_relaxed(address); }
+inline void store_relaxed(int* address, int value) { simt::store_relaxed(address, value); }
+inline unsigned long long device_nanoseconds() { return 0; }
+inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
+
+}  // namespace persistent_bfs
+
+#endif

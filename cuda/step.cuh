@@ -1,0 +1,31 @@
+// One level of a search: what every loop shares.
+//
+// advance gives edges to threads, direction says who looks at whom along them, claim decides who
+// discovers a vertex, append puts it into the next frontier. Cost: the frontier's edges, and a chain of dependent
+// reads: queue, row_offsets, col_indices, distance, claim, append.
+#pragma once
+
+#include "frontier.cuh"
+#include "types.cuh"
+#include "warp_primitives.cuh"
+
+namespace persistent_bfs {
+
+// Expands `frontier` into `next`; every thread of the grid takes part.
+template <class Policy>
+__device__ __forceinline__ void expand_level(const typename Policy::Parameters& parameters,
+                                             const Frontier& frontier, const NextFrontier& next) {
+  const Workers workers;
+  typename Policy::template Direction<Policy> visit{
+      parameters, {next, workers.lane}, frontier.depth + 1};
+  const unsigned long long edges =
+      Policy::Advance::run(parameters, frontier, workers, visit);
+  if constexpr (Policy::trace) {
+    const unsigned long long warp_edges = warp_sum(edges);
+    if (workers.lane == 0 && warp_edges != 0) {
+      atomicAdd(&parameters.trace[frontier.depth].edges, warp_edges);
+    }
+  }
+}
+
+}  // namespace persistent_bfs

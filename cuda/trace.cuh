@@ -1,0 +1,45 @@
+// The level trace: when each level began and ended, how large its frontier was, how many edges.
+//
+// Compiled in or out by Policy::trace. One thread writes a record when its level begins and clears
+// what others add to in the next record; whatever separates the levels makes that visible in time.
+#pragma once
+
+#include "types.cuh"
+
+namespace persistent_bfs {
+
+// By the grid's leader, when a level begins.
+template <class Policy>
+__device__ __forceinline__ void trace_begin(const typename Policy::Parameters& parameters,
+                                            int level, int frontier_size) {
+  if constexpr (Policy::trace) {
+    LevelRecord* record = parameters.trace + level;
+    record[0].begin_nanoseconds = device_nanoseconds();
+    record[0].frontier_size = frontier_size;
+    record[1].end_nanoseconds = 0;
+    record[1].edges = 0;
+  }
+}
+
+// By whole blocks of a kernel that runs one level: the level ends when its last block does.
+template <class Policy>
+__device__ __forceinline__ void trace_block_end(const typename Policy::Parameters& parameters,
+                                                int level) {
+  if constexpr (Policy::trace) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      atomicMax(&parameters.trace[level].end_nanoseconds, device_nanoseconds());
+    }
+  }
+}
+
+// By the leader of a persistent grid, past the barrier that ends the level.
+template <class Policy>
+__device__ __forceinline__ void trace_end(const typename Policy::Parameters& parameters,
+                                          int level) {
+  if constexpr (Policy::trace) {
+    parameters.trace[level].end_nanoseconds = device_nanoseconds();
+  }
+}
+
+}  // namespace persistent_bfs

@@ -1,0 +1,94 @@
+// The data a search works on: graph, request, state, trace, and the one kernel-parameter struct.
+//
+// `persistent_bfs/layout.py` mirrors these structs field by field; a test compares the sizes.
+#pragma once
+
+#include "platform.cuh"
+
+namespace persistent_bfs {
+
+using vertex_t = int;
+
+constexpr vertex_t UNVISITED = -1;
+constexpr vertex_t NO_PREDECESSOR = -1;
+
+// What the host asks of one search.
+struct SearchRequest {
+  vertex_t source;
+  int max_depth;
+};
+
+enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2 };
+
+// What a search knows of itself, in device memory.
+//
+// One device-wide barrier a level suffices because nothing is read and rewritten in one level:
+// three frontier sizes rotate (this level's is read, the next one's grows, the one after is
+// cleared), and what moves with the level has two copies, read from one and written to the other.
+struct SearchState {
+  int frontier_size[3];
+  int frontier_begin[2];
+  int level[2];
+  int max_depth;
+  int depth;            // deepest level with a vertex in it
+  int enqueued;         // sum of the frontier sizes
+  int status;           // a SearchStatus
+  int barriers;         // device-wide barriers inside the kernel
+  int blocks_finished;  // blocks through with the launch, where the last one has a duty
+};
+
+// One level of a trace. Times are the device's own clock.
+struct LevelRecord {
+  unsigned long long begin_nanoseconds;
+  unsigned long long end_nanoseconds;
+  unsigned long long edges;
+  int frontier_size;
+  int reserved;
+};
+
+// What the host tells one launch, by value.
+struct LaunchArguments {
+  unsigned long long condition;  // WHILE node's handle
+  SearchRequest request;         // for the kernel that resets
+  int parity;                    // which copy of the state's doubled fields to read
+  int level;                     // host_loop's own loop variables
+  int frontier_begin;
+  int frontier_size;
+  int reserved;
+};
+
+// The queue holds every frontier of the search one after another, so that it ends as the vertices
+// in the order of their discovery. Each vertex enters once and each level has at least one, hence
+// `queue_capacity` (the number of vertices) bounds the levels too and nothing can run forever.
+template <class Offset>
+struct SearchParameters {
+  using OffsetType = Offset;
+  const Offset* row_offsets;
+  const vertex_t* col_indices;
+  vertex_t* distances;
+  vertex_t* predecessors;
+  vertex_t* queue;
+  LevelRecord* trace;
+  SearchState* state;
+  const SearchRequest* request;  // in device memory, where a recorded graph must look for it
+  vertex_t vertices;
+  int queue_capacity;
+};
+
+// The compile-time choices of one search, composed by a stub.
+template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
+          class Append_, bool predecessors_, bool trace_, int block_threads_>
+struct SearchPolicy {
+  using Offset = Offset_;
+  using Advance = Advance_;
+  template <class Policy>
+  using Direction = Direction_<Policy>;
+  using Claim = Claim_;
+  using Append = Append_;
+  using Parameters = SearchParameters<Offset>;
+  static constexpr bool predecessors = predecessors_;
+  static constexpr bool trace = trace_;
+  static constexpr int block_threads = block_threads_;
+};
+
+}  // namespace persistent_bfs

@@ -1,0 +1,49 @@
+// A warp's place in the grid, and the reductions its lanes do together.
+#pragma once
+
+#include "platform.cuh"
+
+namespace persistent_bfs {
+
+constexpr int WARP_SIZE = 32;
+constexpr unsigned FULL_WARP = 0xffffffffu;
+
+// Warps are numbered across blocks first: a frontier of a few warps then spreads over as many
+// multiprocessors, each with its own path to L2, instead of filling one.
+struct Workers {
+  int lane;
+  int warp;
+  int warps;
+
+  __device__ __forceinline__ Workers()
+      : lane(threadIdx.x % WARP_SIZE),
+        warp(threadIdx.x / WARP_SIZE * gridDim.x + blockIdx.x),
+        warps(blockDim.x / WARP_SIZE * gridDim.x) {}
+};
+
+__device__ __forceinline__ bool is_grid_leader() { return blockIdx.x == 0 && threadIdx.x == 0; }
+
+__device__ __forceinline__ int lanes_below(unsigned ballot, int lane) {
+  return __popc(ballot & ((1u << lane) - 1u));
+}
+
+__device__ __forceinline__ int warp_max(int value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(FULL_WARP, value);
+#else
+  for (int distance = WARP_SIZE / 2; distance > 0; distance /= 2) {
+    const int other = __shfl_xor_sync(FULL_WARP, value, distance);
+    value = other > value ? other : value;
+  }
+  return value;
+#endif
+}
+
+__device__ __forceinline__ unsigned long long warp_sum(unsigned long long value) {
+  for (int distance = WARP_SIZE / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(FULL_WARP, value, distance);
+  }
+  return value;
+}
+
+}  // namespace persistent_bfs

@@ -1,0 +1,418 @@
+"""The search itself: a session that prepares once and runs many times, and one call for one search."""
+
+from __future__ import annotations
+
+import operator
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from persistent_bfs import layout
+from persistent_bfs.config import Config
+from persistent_bfs.device import DeviceChoice, open_device
+from persistent_bfs.device.base import Device, DeviceError, DeviceMemoryError
+from persistent_bfs.engines import engine_class
+from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
+from persistent_bfs.graph import Graph, plan_offsets
+from persistent_bfs.reference import bfs_reference
+from persistent_bfs.result import BFSResult, Counters, LevelTrace
+
+# A warp of the thread mapping waits for its largest degree; past this a warp a vertex is faster.
+WARP_MAPPING_DEGREE = 32
+
+
+def choose_engine(engine: str, device: Device) -> tuple[str, str]:
+    """The engine that ``auto`` (or a name) means on ``device``, and why; the reason may be empty."""
+    if engine == "auto":
+        if device.info.cooperative_launch:
+            return "persistent", "persistent: the least a level can cost"
+        if device.info.while_nodes:
+            return "graph_while", "graph_while: the device has no cooperative launch"
+        return "graph_unrolled", "graph_unrolled: neither cooperative launch nor WHILE nodes here"
+    if engine == "graph_while" and not device.info.while_nodes:
+        return (
+            "graph_unrolled",
+            f"graph_unrolled instead of graph_while: WHILE nodes need a driver of CUDA 12.4, "
+            f"this one is {device.info.driver}",
+        )
+    return engine, ""
+
+
+def choose_advance(advance: str, graph: Graph) -> tuple[str, str]:
+    """The mapping that ``auto`` (or a name) means for ``graph``, and why; it may be empty."""
+    if advance != "auto":
+        return advance, ""
+    largest = graph.max_degree
+    if largest > WARP_MAPPING_DEGREE:
+        return "warp", f"warp mapping: the largest degree is {largest:,}"
+    return "thread", f"thread mapping: no degree above {WARP_MAPPING_DEGREE}"
+
+
+def memory_needed(
+    vertices: int, arcs: int, *, predecessors: bool = False, trace: bool = False, exact: bool = True
+) -> dict[str, int]:
+    """Bytes of device memory a session allocates, by buffer, from two numbers and no data.
+
+    Examples
+    --------
+    >>> memory_needed(1_000, 3_000_000_000)["row_offsets"]
+    8008
+    """
+    needed = {
+        "row_offsets": (vertices + 1) * plan_offsets(vertices, arcs) // 8,
+        "col_indices": 4 * arcs,
+        "distances": 4 * vertices,
+        "queue": 4 * vertices * (1 if exact else 2),
+    }
+    if predecessors:
+        needed["predecessors"] = 4 * vertices
+    if trace:
+        needed["trace"] = layout.LEVEL_RECORD.itemsize * (vertices + 2)
+    return needed
+
+
+class BFS:
+    """A breadth-first search session: upload, allocate and compile once, run many times.
+
+    Parameters
+    ----------
+    graph : Graph
+    engine : str
+        Who runs the level loop: a name from `persistent_bfs.config.ENGINES`, or ``auto``.
+    advance : str
+        How a frontier's edges are given to threads: a name from ``ADVANCES``, or ``auto``.
+    device : str or Device
+        ``auto``, ``cuda``, ``cuda:N``, ``emulated``, ``reference``; or a device already open,
+        which then stays open.
+    claim, append : str
+        Names from ``CLAIMS`` and ``APPENDS``.
+    predecessors : bool
+        Whether results have predecessors.
+    trace : bool
+        Whether results have a level trace.
+    block_threads : int
+        Threads a block.
+    options : EngineOptions, optional
+        Levels a launch, blocks of the grid.
+    schedule, seed
+        How the emulated device interleaves threads.
+
+    Raises
+    ------
+    ValueError
+        A name that is in no table, or a graph without vertices.
+    DeviceUnavailable
+        The device cannot be used here.
+    DeviceMemoryError
+        The graph does not fit; says how many bytes are needed and free.
+    CompileError
+        The compiler is missing or refused.
+
+    Examples
+    --------
+    >>> from persistent_bfs import BFS, read_graph
+    >>> with BFS(read_graph("path:5"), device="reference") as search:
+    ...     search.run(0).distances.tolist()
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        engine: str = "auto",
+        advance: str = "auto",
+        device: str | Device = "auto",
+        claim: str = "cas",
+        append: str = "warp",
+        predecessors: bool = False,
+        trace: bool = False,
+        block_threads: int = 256,
+        options: EngineOptions | None = None,
+        schedule: str = "roundrobin",
+        seed: int = 0,
+    ) -> None:
+        self.graph = graph
+        self._closed = False
+        self._engine: Engine | None = None
+        self._workspace: Workspace | None = None
+        self._runs = 0
+        # Names are checked before a device is opened or anything is compiled.
+        self._wanted = Config(
+            engine="persistent" if engine == "auto" else engine,
+            advance="thread" if advance == "auto" else advance,
+            claim=claim,
+            append=append,
+            offset_bits=graph.row_offsets.dtype.itemsize * 8,
+            predecessors=predecessors,
+            trace=trace,
+            block_threads=block_threads,
+        )
+        self._owns_device = not isinstance(device, Device)
+        if isinstance(device, Device):
+            self._choice = DeviceChoice(device.info.kind, device, "given")
+        else:
+            self._choice = open_device(device, schedule=schedule, seed=seed)
+        self.device = self._choice.device
+        reasons = [f"{self._choice.kind} device: {self._choice.reason}"]
+        try:
+            if self.device is not None:
+                name, why = choose_engine(engine, self.device)
+                mapping, why_mapping = choose_advance(advance, graph)
+                reasons += filter(None, (why, why_mapping))
+                self.config = self._wanted.with_(engine=name, advance=mapping)
+                with self.device.current():
+                    self._prepare(self.device, options or EngineOptions())
+            else:
+                self.config = self._wanted
+        except BaseException:
+            self.close()
+            raise
+        self.reason = "; ".join(reasons)
+
+    def _prepare(self, device: Device, options: EngineOptions) -> None:
+        graph, config = self.graph, self.config
+        needed = memory_needed(
+            graph.vertices,
+            graph.arcs,
+            predecessors=config.predecessors,
+            trace=config.trace,
+            exact=config.exact,
+        )
+        free = device.free_bytes()
+        if sum(needed.values()) > free:
+            parts = ", ".join(f"{name} {nbytes:,}" for name, nbytes in needed.items())
+            raise DeviceMemoryError(
+                f"the search needs {sum(needed.values()):,} bytes of device memory ({parts}), "
+                f"{free:,} are free"
+            )
+        self._workspace = make_workspace(
+            device,
+            graph.row_offsets,
+            graph.col_indices,
+            predecessors=config.predecessors,
+            trace=config.trace,
+            exact=config.exact,
+        )
+        self.stream = device.stream()
+        self._engine = engine_class(config.engine)(
+            device, self.stream, config, self._workspace, options
+        )
+
+    @property
+    def shape(self) -> str:
+        """The launch geometry, in words; empty where each launch has its own."""
+        return str(getattr(self._engine, "shape", ""))
+
+    def run(self, source: int, *, max_depth: int | None = None) -> BFSResult:
+        """Search from ``source``.
+
+        Parameters
+        ----------
+        source : int
+            A vertex id, any integer type.
+        max_depth : int, optional
+            The largest distance to look for; vertices farther away stay at -1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            ``source`` or ``max_depth`` is not an integer in range; nothing was launched.
+        DeviceError
+            The device failed.
+        """
+        if self._closed:
+            raise ValueError("this session is closed")
+        source = self.graph.check_source(source)
+        limit = _check_depth(max_depth)
+        if self._engine is None or self.device is None:
+            return self._run_reference(source, limit)
+        self._runs += 1
+        device, stream = self.device, self.stream
+        with device.current():
+            device.take_counts()
+            stream.counters.reset()
+            started = time.perf_counter()
+            begin = stream.record()
+            outcome = self._engine.search(source, limit)
+            end = stream.record()
+            launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
+            device_ms = stream.elapsed_ms(begin, end)
+            wall_ms = (time.perf_counter() - started) * 1e3
+            counts = device.take_counts()
+            trace = self._read_trace(outcome.depth + 1) if self.config.trace else None
+        return self._result(
+            source,
+            depth=outcome.depth,
+            enqueued=outcome.enqueued,
+            counters=Counters(launches, host_syncs, outcome.barriers, counts),
+            trace=trace,
+            device_ms=device_ms,
+            wall_ms=None if device_ms is None else wall_ms,
+            fetch_distances=self._later("distances"),
+            fetch_predecessors=self._later("predecessors") if self.config.predecessors else None,
+        )
+
+    def _result(self, source: int, *, fetch_distances: Any, fetch_predecessors: Any, **fields: Any) -> BFSResult:
+        config = self.config
+        reference = self.device is None
+        return BFSResult(
+            source=source,
+            engine="reference" if reference else config.engine,
+            advance="numpy" if reference else config.advance,
+            claim=config.claim,
+            append=config.append,
+            device=self._choice.kind,
+            reason=self.reason,
+            _fetch_distances=fetch_distances,
+            _fetch_predecessors=fetch_predecessors,
+            **fields,
+        )
+
+    def _later(self, what: str) -> Any:
+        """A function that copies a buffer to the host, as long as it still holds this run's answer."""
+        run = self._runs
+
+        def fetch() -> npt.NDArray[np.int32]:
+            if self._workspace is None or self._runs != run:
+                raise DeviceError(
+                    f"the {what} of this search are gone: the session has "
+                    f"{'been closed' if self._workspace is None else 'searched again'} since; "
+                    "look at them before"
+                )
+            array: npt.NDArray[np.int32] = getattr(self._workspace, what).to_host()
+            return array
+
+        return fetch
+
+    def _read_trace(self, levels: int) -> list[LevelTrace]:
+        assert self._workspace is not None
+        assert self._workspace.trace is not None
+        records = self._workspace.trace.to_host(levels)
+        timed = self.device is not None and self.device.info.kind == "cuda"
+        first = int(records["begin_nanoseconds"][0])
+        return [
+            LevelTrace(
+                level=level,
+                frontier=int(record["frontier_size"]),
+                edges=int(record["edges"]),
+                mapping=self.config.advance,
+                begin_ns=int(record["begin_nanoseconds"]) - first if timed else None,
+                ns=_duration(record) if timed else None,
+            )
+            for level, record in enumerate(records)
+        ]
+
+    def _run_reference(self, source: int, max_depth: int) -> BFSResult:
+        started = time.perf_counter()
+        found = bfs_reference(self.graph, source, max_depth)
+        wall_ms = (time.perf_counter() - started) * 1e3
+        sizes = found.frontier_sizes
+        trace = None
+        if self.config.trace:
+            degrees = self.graph.degrees.astype(np.int64)
+            reached = found.distances >= 0
+            expanded = reached & (found.distances < max_depth)
+            edges = np.bincount(
+                found.distances[reached], weights=degrees[reached] * expanded[reached]
+            )
+            trace = [
+                LevelTrace(level, int(size), int(edges[level]), "numpy", None, None)
+                for level, size in enumerate(sizes)
+            ]
+        return self._result(
+            source,
+            depth=len(sizes) - 1,
+            enqueued=int(sizes.sum()),
+            counters=Counters(),
+            trace=trace,
+            device_ms=None,
+            wall_ms=wall_ms,
+            fetch_distances=lambda: found.distances,
+            fetch_predecessors=(lambda: found.predecessors) if self.config.predecessors else None,
+        )
+
+    def close(self) -> None:
+        """Give back memory, graphs and, if this session opened it, the device. Harmless twice."""
+        if self._closed:
+            return
+        self._closed = True
+        if self.device is None:
+            return
+        with self.device.current():
+            if self._engine is not None:
+                self._engine.close()
+            if self._workspace is not None:
+                for buffer in self._workspace.buffers:
+                    buffer.free()
+        self._engine = self._workspace = None
+        if self._owns_device:
+            self.device.close()
+
+    def __enter__(self) -> BFS:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _check_depth(max_depth: int | None) -> int:
+    if max_depth is None:
+        return layout.NO_DEPTH_LIMIT
+    if isinstance(max_depth, bool):
+        raise TypeError("max_depth is a bool; it must be an integer of at least 0")
+    try:
+        limit = operator.index(max_depth)
+    except TypeError:
+        raise TypeError(
+            f"max_depth is {max_depth!r}; it must be an integer of at least 0"
+        ) from None
+    if limit < 0:
+        raise ValueError(f"max_depth is {limit}; it must be at least 0")
+    return min(limit, layout.NO_DEPTH_LIMIT)
+
+
+def _duration(record: Any) -> int | None:
+    """Nanoseconds of a level; None for one at the depth limit, which was never expanded."""
+    begin, end = int(record["begin_nanoseconds"]), int(record["end_nanoseconds"])
+    return end - begin if end else None
+
+
+def bfs(
+    graph: Graph,
+    source: int,
+    *,
+    engine: str = "auto",
+    advance: str = "auto",
+    device: str | Device = "auto",
+    max_depth: int | None = None,
+    predecessors: bool = False,
+) -> BFSResult:
+    """Search ``graph`` from ``source`` once.
+
+    Parameters and errors are those of `BFS` and `BFS.run`; for many searches of one graph, a
+    `BFS` session uploads and compiles only once.
+
+    Returns
+    -------
+    BFSResult
+        With ``distances`` (n,) int32, -1 where unreachable, already on the host.
+
+    Examples
+    --------
+    >>> from persistent_bfs import bfs, read_graph
+    >>> result = bfs(read_graph("star:4"), 0, device="reference")
+    >>> result.distances.tolist(), result.levels, result.reached
+    ([0, 1, 1, 1], 2, 4)
+    """
+    graph.check_source(source)
+    with BFS(
+        graph, engine=engine, advance=advance, device=device, predecessors=predecessors
+    ) as search:
+        result = search.run(source, max_depth=max_depth)
+        _ = result.distances
+        if predecessors:
+            _ = result.predecessors
+    return result

@@ -1,0 +1,97 @@
+"""The devices a search can run on, and which one ``auto`` means here.
+
+Nothing here imports PyCUDA or calls a compiler before a device is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from persistent_bfs.device.base import Device, DeviceUnavailable
+
+DEVICES = ("auto", "cuda", "emulated", "reference")
+
+SCHEDULES = ("roundrobin", "random", "adversarial")
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """A device, opened, and why it is this one; ``device`` is None for the NumPy reference."""
+
+    kind: str
+    device: Device | None
+    reason: str
+
+
+def cuda_problem() -> str | None:
+    """Why no GPU can be used here, in one line; None if one can."""
+    from persistent_bfs.device import cuda
+
+    return cuda.cuda_problem()
+
+
+def emulated_problem() -> str | None:
+    """Why kernels cannot be emulated here, in one line; None if they can."""
+    from persistent_bfs.device import emulated
+
+    return emulated.emulated_problem()
+
+
+def open_device(name: str = "auto", *, schedule: str = "roundrobin", seed: int = 0) -> DeviceChoice:
+    """Open the device called ``name``.
+
+    Parameters
+    ----------
+    name : {"auto", "cuda", "cuda:N", "emulated", "reference"}
+        ``auto`` is cuda if a GPU can be used, else emulated if there is a C++ compiler, else
+        reference.
+    schedule : {"roundrobin", "random", "adversarial"}
+    seed : int
+        How the emulated device interleaves threads; the others ignore both.
+
+    Raises
+    ------
+    ValueError
+        There is no device or schedule of that name.
+    DeviceUnavailable
+        It cannot be used here; the message says what to do.
+    """
+    if schedule not in SCHEDULES:
+        raise ValueError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"the seed is {seed!r}; it must be an integer of at least 0")
+    kind, _, ordinal = name.partition(":")
+    if kind not in DEVICES or (ordinal and (kind != "cuda" or not ordinal.isdecimal())):
+        raise ValueError(
+            f"unknown device {name!r}; choose one of {', '.join(DEVICES)}, or cuda:N for GPU N"
+        )
+    if kind == "cuda":
+        return _open_cuda(int(ordinal or 0), "asked for")
+    if kind == "emulated":
+        return _open_emulated(schedule, seed, "asked for")
+    if kind == "reference":
+        return DeviceChoice("reference", None, "asked for")
+
+    no_cuda = cuda_problem()
+    if no_cuda is None:
+        return _open_cuda(0, "a GPU can be used")
+    no_emulation = emulated_problem()
+    if no_emulation is None:
+        return _open_emulated(schedule, seed, f"no GPU: {no_cuda}")
+    reason = f"no GPU: {no_cuda}; no emulation: {no_emulation}"
+    return DeviceChoice("reference", None, reason)
+
+
+def _open_cuda(ordinal: int, reason: str) -> DeviceChoice:
+    from persistent_bfs.device.cuda import CudaDevice
+
+    return DeviceChoice("cuda", CudaDevice(ordinal), reason)
+
+
+def _open_emulated(schedule: str, seed: int, reason: str) -> DeviceChoice:
+    from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
+
+    problem = emulated_problem()
+    if problem is not None:
+        raise DeviceUnavailable(problem)
+    return DeviceChoice("emulated", EmulatedDevice(schedule=schedule, seed=seed), reason)

@@ -1,0 +1,342 @@
+"""The small interface through which engines reach a device.
+
+An engine allocates buffers, launches kernels, records graphs and waits; it does so through the
+classes below and never asks which device it has. Two devices implement them: ``cuda`` (PyCUDA and
+cuda.bindings) and ``emulated`` (the same kernel sources, compiled by g++, run on the CPU).
+
+Counting is done here, once, so that every engine's launches and waits are counted alike on both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from persistent_bfs.config import Config
+
+HostArray = npt.NDArray[Any]
+
+
+class DeviceError(RuntimeError):
+    """A device refused or failed; the message names the call, the kernel and the limit."""
+
+
+class DeviceUnavailable(DeviceError):
+    """The device asked for cannot be used here; the message says what to do."""
+
+
+class DeviceMemoryError(DeviceError):
+    """Not enough device memory; the message gives the needed and the free bytes."""
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What a device says of itself.
+
+    ``multiprocessors``, ``max_threads_per_block``, ``warp_size`` and ``memory_bytes`` are limits;
+    ``architecture`` is what its kernels are compiled for (``sm_90``, or ``x86-64``).
+    """
+
+    kind: str
+    name: str
+    architecture: str
+    multiprocessors: int
+    max_threads_per_block: int
+    memory_bytes: int
+    cooperative_launch: bool
+    while_nodes: bool
+    driver: str
+    warp_size: int = 32
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """Launch geometry: ``blocks`` of ``threads`` with ``shared_bytes`` of dynamic shared memory."""
+
+    blocks: int
+    threads: int
+    shared_bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.blocks} blocks of {self.threads} threads"
+
+
+@dataclass
+class LaunchCounters:
+    """What one stream was asked to do since the last `reset`."""
+
+    launches: int = 0
+    host_syncs: int = 0
+
+    def reset(self) -> None:
+        """Start again from nothing."""
+        self.launches = self.host_syncs = 0
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What the compiler gave a kernel: registers a thread, bytes of shared and local memory."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One loaded kernel. ``handle`` belongs to the device that loaded it."""
+
+    name: str
+    handle: Any = field(repr=False)
+    resources: KernelResources | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The kernels of one compiled `Config`, by name."""
+
+    config: Config
+    kernels: dict[str, Kernel]
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.kernels[name]
+
+
+class Buffer(ABC):
+    """``count`` items of ``dtype`` in device memory at ``address``."""
+
+    def __init__(self, address: int, count: int, dtype: npt.DTypeLike, name: str) -> None:
+        self.address = address
+        self.count = count
+        self.dtype = np.dtype(dtype)
+        self.name = name
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.count * self.dtype.itemsize
+
+    @abstractmethod
+    def to_host(self, count: int | None = None) -> HostArray:
+        """Copy the first ``count`` items (default: all) into a new array; waits for the device."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give the memory back; harmless when done twice."""
+
+
+class KernelArguments:
+    """A kernel's by-value arguments, laid out once as the array of pointers a launch takes.
+
+    The structures stay the caller's: changing a field changes the next launch (or capture).
+    """
+
+    def __init__(self, *structures: ctypes.Structure) -> None:
+        self.structures = structures
+        self._pointers = (ctypes.c_void_p * len(structures))(
+            *(ctypes.addressof(structure) for structure in structures)
+        )
+        self.address = ctypes.addressof(self._pointers)
+
+
+class Event(ABC):
+    """A point in a stream's work."""
+
+
+class Graph(ABC):
+    """Recorded work that one launch replays."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give the recorded graph back; harmless when done twice."""
+
+
+class Stream(ABC):
+    """Work in order, on one device.
+
+    Launches and waits are counted; copies and fills are not launches. While the stream records
+    (see `capture`), what is asked of it becomes nodes of a graph and is not counted: the launch
+    of that graph is.
+    """
+
+    def __init__(self) -> None:
+        self.counters = LaunchCounters()
+        self._recording = False
+
+    def launch(self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments) -> None:
+        """Launch ``kernel``; its arguments are copied before this returns."""
+        self._launch(kernel, shape, arguments, cooperative=False)
+        if not self._recording:
+            self.counters.launches += 1
+
+    def launch_cooperative(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments
+    ) -> None:
+        """Launch ``kernel`` with all its blocks resident, so that it may synchronise its grid."""
+        self._launch(kernel, shape, arguments, cooperative=True)
+        if not self._recording:
+            self.counters.launches += 1
+
+    def launch_graph(self, graph: Graph) -> None:
+        """Replay a recorded graph: one launch, whatever it holds."""
+        self._launch_graph(graph)
+        self.counters.launches += 1
+
+    def synchronize(self) -> None:
+        """Wait on the host until everything asked so far is done: one host sync."""
+        self._synchronize()
+        self.counters.host_syncs += 1
+
+    @contextmanager
+    def capture(self) -> Iterator[Callable[[], Graph]]:
+        """Record what is asked inside the ``with`` block; call the yielded function after it.
+
+        Nothing may allocate or be loaded meanwhile. A failure inside leaves the stream usable.
+        """
+        self._begin_capture()
+        self._recording = True
+        recorded: list[Graph] = []
+        try:
+            yield lambda: recorded[0]
+        except BaseException:
+            self._recording = False
+            self._abandon_capture()
+            raise
+        self._recording = False
+        recorded.append(self._end_capture())
+
+    @abstractmethod
+    def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
+        """Set ``count`` 32-bit words from word ``start`` to ``value`` (default: all the words)."""
+
+    @abstractmethod
+    def copy_to_host(self, target: HostArray, source: Buffer, *, start: int = 0) -> None:
+        """Copy ``target.nbytes`` bytes from byte ``start``; ``target`` comes from `Device.pinned`.
+
+        The bytes are there after the next `synchronize`.
+        """
+
+    @abstractmethod
+    def copy_to_device(self, target: Buffer, source: HostArray, *, start: int = 0) -> None:
+        """Copy ``source`` (from `Device.pinned`) to byte ``start`` of ``target``.
+
+        ``source`` is read when the stream gets there, at each replay of a graph anew.
+        """
+
+    @abstractmethod
+    def record(self) -> Event:
+        """Mark this point of the stream."""
+
+    @abstractmethod
+    def elapsed_ms(self, start: Event, end: Event) -> float | None:
+        """Milliseconds between two events by the device's clock; waits for ``end``.
+
+        This wait belongs to measuring, not to the search, and is not counted. None where the
+        device has no time to tell (emulated).
+        """
+
+    @abstractmethod
+    def _launch(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+    ) -> None: ...
+
+    @abstractmethod
+    def _launch_graph(self, graph: Graph) -> None: ...
+
+    @abstractmethod
+    def _synchronize(self) -> None: ...
+
+    @abstractmethod
+    def _begin_capture(self) -> None: ...
+
+    @abstractmethod
+    def _end_capture(self) -> Graph: ...
+
+    @abstractmethod
+    def _abandon_capture(self) -> None: ...
+
+
+class Device(ABC):
+    """One device, opened; a context manager."""
+
+    info: DeviceInfo
+
+    @abstractmethod
+    def load(self, config: Config) -> Program:
+        """Compile ``config`` (or find it in the cache) and load its kernels, all of them now.
+
+        Raises
+        ------
+        CompileError
+            The compiler is missing or refused the source; one line with cause and remedy.
+        """
+
+    @abstractmethod
+    def allocate(self, count: int, dtype: npt.DTypeLike, name: str) -> Buffer:
+        """``count`` uninitialised items; ``name`` is for error messages."""
+
+    @abstractmethod
+    def upload(self, array: HostArray, name: str) -> Buffer:
+        """A new buffer with a copy of ``array`` (any strides, read-only too)."""
+
+    @abstractmethod
+    def pinned(self, count: int, dtype: npt.DTypeLike) -> HostArray:
+        """A zeroed host array that copies to and from the device without a detour."""
+
+    @abstractmethod
+    def stream(self) -> Stream:
+        """A new stream of this device's own."""
+
+    @abstractmethod
+    def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
+        """How many blocks of this kernel the whole device holds at once: a cooperative grid's limit."""
+
+    @abstractmethod
+    def while_graph(
+        self,
+        stream: Stream,
+        before: Callable[[Stream], None],
+        body: Callable[[Stream, int], None],
+        after: Callable[[Stream], None],
+    ) -> Graph:
+        """A graph of ``before``, a WHILE node that repeats ``body``, and ``after``.
+
+        Each function records its part on the stream it is given; ``body`` also gets the
+        condition's handle, which its kernel hands to ``cudaGraphSetConditional``. The condition
+        is true at first.
+
+        Raises
+        ------
+        DeviceError
+            The driver has no WHILE nodes (`DeviceInfo.while_nodes` is False).
+        """
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Device memory that can still be allocated, in bytes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give everything back; harmless when done twice."""
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this device the calling thread's own inside the ``with`` block, then undo that."""
+        yield
+
+    def take_counts(self) -> dict[str, int]:
+        """What the device itself counted since the last call; empty where it cannot count."""
+        return {}
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,499 @@
+"""The CUDA device: PyCUDA and cuda.bindings behind the `Device` interface.
+
+PyCUDA gives the primary context (shared with PyTorch, CuPy and others in the process), the memory
+pool, pinned memory, streams and events. cuda.bindings gives what PyCUDA lacks: cooperative
+launches, graphs, occupancy; and so also loads the modules, since a kernel's handle must be one
+both can use. Every call is checked; an error names the call, the kernel and the limit.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from persistent_bfs import compiler
+from persistent_bfs.config import Config
+from persistent_bfs.device.base import (
+    Buffer,
+    Device,
+    DeviceError,
+    DeviceInfo,
+    DeviceMemoryError,
+    DeviceUnavailable,
+    Event,
+    Graph,
+    HostArray,
+    Kernel,
+    KernelArguments,
+    KernelResources,
+    LaunchShape,
+    Program,
+    Stream,
+)
+
+WHILE_NODES_DRIVER = 12040  # cuDriverGetVersion of CUDA 12.4, the first with WHILE nodes
+NON_BLOCKING_STREAM = 1  # does not wait for the legacy default stream, nor it for ours
+
+
+def _bindings() -> Any:
+    from cuda.bindings import driver
+
+    return driver
+
+
+def _check(answer: tuple[Any, ...], call: str) -> Any:
+    """The values of a driver call's answer, or a `DeviceError` that names the call."""
+    status, *values = answer
+    if status.value == 0:
+        return values[0] if len(values) == 1 else values
+    cu = _bindings()
+    texts = [cu.cuGetErrorName(status)[1], cu.cuGetErrorString(status)[1]]
+    name, reason = (text.decode() if text else str(status) for text in texts)
+    raise DeviceError(f"{call}: {name} ({reason})")
+
+
+def cuda_problem() -> str | None:
+    """Why no GPU can be used here, in one line; None if one can.
+
+    Looks for the packages, the driver, a device and nvcc, and makes no context.
+    """
+    try:
+        import pycuda.driver as pycuda_driver
+    except ImportError as error:
+        return f"PyCUDA cannot be imported ({error}); pip install 'persistent-bfs[cuda]'"
+    try:
+        _bindings()
+    except ImportError as error:
+        return f"cuda.bindings cannot be imported ({error}); pip install 'persistent-bfs[cuda]'"
+    try:
+        pycuda_driver.init()
+        count = pycuda_driver.Device.count()
+    except pycuda_driver.Error as error:
+        return f"the NVIDIA driver does not answer: {error}"
+    if count == 0:
+        return "the NVIDIA driver sees no GPU; check CUDA_VISIBLE_DEVICES"
+    try:
+        compiler.find_nvcc()
+    except compiler.CompileError as error:
+        return str(error)
+    return None
+
+
+class CudaBuffer(Buffer):
+    """Memory from the device's pool."""
+
+    def __init__(
+        self, device: CudaDevice, allocation: Any, count: int, dtype: npt.DTypeLike, name: str
+    ) -> None:
+        super().__init__(int(allocation), count, dtype, name)
+        self._device = device
+        self._allocation = allocation
+
+    def to_host(self, count: int | None = None) -> HostArray:
+        """As `Buffer.to_host`."""
+        array = np.empty(self.count if count is None else count, self.dtype)
+        with self._device.current():
+            self._device.driver.memcpy_dtoh(array, self.address)
+        return array
+
+    def free(self) -> None:
+        """As `Buffer.free`."""
+        if self._allocation is not None:
+            with self._device.current():
+                self._allocation.free()
+            self._allocation = None
+
+
+@dataclass(frozen=True)
+class CudaEvent(Event):
+    """A PyCUDA event."""
+
+    event: Any
+
+
+class CudaGraph(Graph):
+    """An instantiated graph; uploaded, so that its first launch is like any other."""
+
+    def __init__(self, device: CudaDevice, graph: Any, stream: Any) -> None:
+        cu = device.cu
+        self._device = device
+        self._graph = graph
+        self.executable = _check(cu.cuGraphInstantiate(graph, 0), "cuGraphInstantiate")
+        _check(cu.cuGraphUpload(self.executable, stream), "cuGraphUpload")
+
+    def free(self) -> None:
+        """As `Graph.free`."""
+        if self.executable is not None:
+            cu = self._device.cu
+            with self._device.current():
+                _check(cu.cuGraphExecDestroy(self.executable), "cuGraphExecDestroy")
+                _check(cu.cuGraphDestroy(self._graph), "cuGraphDestroy")
+            self.executable = self._graph = None
+
+
+class CudaStream(Stream):
+    """A non-blocking stream of the device's own."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        super().__init__()
+        self._device = device
+        self._cu = device.cu
+        self.pycuda = device.driver.Stream(NON_BLOCKING_STREAM)
+        self.handle = self._cu.CUstream(self.pycuda.handle)
+
+    def _launch(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+    ) -> None:
+        geometry = (shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes)
+        if cooperative:
+            self._device.check_resident(kernel, shape)
+            call = "cuLaunchCooperativeKernel"
+            answer = self._cu.cuLaunchCooperativeKernel(
+                kernel.handle, *geometry, self.handle, arguments.address
+            )
+        else:
+            call = "cuLaunchKernel"
+            answer = self._cu.cuLaunchKernel(
+                kernel.handle, *geometry, self.handle, arguments.address, 0
+            )
+        if answer[0].value:
+            _check(answer, f"{call} of {kernel.name}, {shape}")
+
+    def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
+        """As `Stream.fill`."""
+        words = buffer.nbytes // 4 - start if count is None else count
+        address = buffer.address + 4 * start
+        answer = self._cu.cuMemsetD32Async(address, value & 0xFFFFFFFF, words, self.handle)
+        _check(answer, f"cuMemsetD32Async of {buffer.name}")
+
+    def copy_to_host(self, target: HostArray, source: Buffer, *, start: int = 0) -> None:
+        """As `Stream.copy_to_host`."""
+        answer = self._cu.cuMemcpyDtoHAsync(
+            target.ctypes.data, source.address + start, target.nbytes, self.handle
+        )
+        _check(answer, f"cuMemcpyDtoHAsync of {source.name}")
+
+    def copy_to_device(self, target: Buffer, source: HostArray, *, start: int = 0) -> None:
+        """As `Stream.copy_to_device`."""
+        answer = self._cu.cuMemcpyHtoDAsync(
+            target.address + start, source.ctypes.data, source.nbytes, self.handle
+        )
+        _check(answer, f"cuMemcpyHtoDAsync of {target.name}")
+
+    def record(self) -> CudaEvent:
+        """As `Stream.record`."""
+        event = self._device.driver.Event()
+        event.record(self.pycuda)
+        return CudaEvent(event)
+
+    def elapsed_ms(self, start: Event, end: Event) -> float | None:
+        """As `Stream.elapsed_ms`."""
+        assert isinstance(start, CudaEvent)
+        assert isinstance(end, CudaEvent)
+        end.event.synchronize()
+        return float(start.event.time_till(end.event))
+
+    def _launch_graph(self, graph: Graph) -> None:
+        assert isinstance(graph, CudaGraph)
+        _check(self._cu.cuGraphLaunch(graph.executable, self.handle), "cuGraphLaunch")
+
+    def _synchronize(self) -> None:
+        _check(self._cu.cuStreamSynchronize(self.handle), "cuStreamSynchronize")
+
+    # Capture is thread-local: what other threads do meanwhile neither fails nor is recorded.
+    def _begin_capture(self) -> None:
+        mode = self._cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _check(self._cu.cuStreamBeginCapture(self.handle, mode), "cuStreamBeginCapture")
+
+    def _end_capture(self) -> CudaGraph:
+        return CudaGraph(self._device, self.end_recording(), self.handle)
+
+    def end_recording(self) -> Any:
+        """The driver's graph of what was recorded, not yet instantiated."""
+        return _check(self._cu.cuStreamEndCapture(self.handle), "cuStreamEndCapture")
+
+    def _abandon_capture(self) -> None:
+        # The capture may be invalid already, which is what this call would report.
+        status, graph = self._cu.cuStreamEndCapture(self.handle)
+        if status.value == 0:
+            self._cu.cuGraphDestroy(graph)
+
+    @contextmanager
+    def recording_into(self, graph: Any) -> Iterator[None]:
+        """Record what is asked inside the ``with`` block as nodes of the driver's ``graph``."""
+        mode = self._cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _check(
+            self._cu.cuStreamBeginCaptureToGraph(self.handle, graph, None, None, 0, mode),
+            "cuStreamBeginCaptureToGraph",
+        )
+        self._recording = True
+        try:
+            yield
+        except BaseException:
+            self._recording = False
+            self._cu.cuStreamEndCapture(self.handle)
+            raise
+        self._recording = False
+        self.end_recording()
+
+
+class CudaDevice(Device):
+    """One NVIDIA GPU, on its primary context.
+
+    Parameters
+    ----------
+    ordinal : int
+        Which of the visible GPUs.
+
+    Raises
+    ------
+    DeviceUnavailable
+        No GPU can be used here, or there is none of that number; says what to do.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        problem = cuda_problem()
+        if problem is not None:
+            raise DeviceUnavailable(problem)
+        import pycuda.driver
+        import pycuda.tools
+
+        self.driver = pycuda.driver
+        self.cu = _bindings()
+        if not 0 <= ordinal < self.driver.Device.count():
+            raise DeviceUnavailable(
+                f"there is no GPU {ordinal}: {self.driver.Device.count()} visible"
+            )
+        self._process = os.getpid()
+        self._pycuda_device = self.driver.Device(ordinal)
+        try:
+            self._context = self._pycuda_device.retain_primary_context()
+        except self.driver.Error as error:
+            raise DeviceUnavailable(f"GPU {ordinal} gives no context: {error}") from None
+        self._thread = threading.local()
+        self._resident: dict[tuple[int, int, int], int] = {}
+        self._modules: list[Any] = []
+        with self.current():
+            self._pool = pycuda.tools.DeviceMemoryPool()
+            self.info = self._describe()
+
+    def _describe(self) -> DeviceInfo:
+        device, attributes = self._pycuda_device, self.driver.device_attribute
+        major, minor = device.compute_capability()
+        version = _check(self.cu.cuDriverGetVersion(), "cuDriverGetVersion")
+        return DeviceInfo(
+            kind="cuda",
+            name=device.name(),
+            architecture=f"sm_{major}{minor}",
+            multiprocessors=self._multiprocessors(),
+            max_threads_per_block=device.get_attribute(attributes.MAX_THREADS_PER_BLOCK),
+            memory_bytes=device.total_memory(),
+            cooperative_launch=bool(
+                _check(
+                    self.cu.cuDeviceGetAttribute(
+                        self.cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
+                        _check(self.cu.cuCtxGetDevice(), "cuCtxGetDevice"),
+                    ),
+                    "cuDeviceGetAttribute",
+                )
+            ),
+            while_nodes=version >= WHILE_NODES_DRIVER,
+            driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+        )
+
+    def _multiprocessors(self) -> int:
+        """Multiprocessors of this context, which under MPS may be fewer than the device's."""
+        kind = self.cu.CUexecAffinityType.CU_EXEC_AFFINITY_TYPE_SM_COUNT
+        status, affinity = self.cu.cuCtxGetExecAffinity(kind)
+        if status.value == 0:
+            return int(affinity.param.smCount.val)
+        attribute = self.driver.device_attribute.MULTIPROCESSOR_COUNT
+        return int(self._pycuda_device.get_attribute(attribute))
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """As `Device.current`: the primary context, pushed and popped in balance.
+
+        Raises
+        ------
+        DeviceError
+            The process was forked from the one that opened the device.
+        """
+        if os.getpid() != self._process:
+            raise DeviceError(
+                "this process was forked after CUDA was initialised, which CUDA does not survive; "
+                'start workers with multiprocessing.get_context("spawn")'
+            )
+        if getattr(self._thread, "inside", False):
+            # Nested inside a call of our own: the context is already on top.
+            yield
+            return
+        self._context.push()
+        self._thread.inside = True
+        try:
+            yield
+        finally:
+            self._thread.inside = False
+            self.driver.Context.pop()
+
+    def load(self, config: Config) -> Program:
+        """As `Device.load`."""
+        image = compiler.cubin(config, self.info.architecture).read_bytes()
+        module = _check(self.cu.cuModuleLoadData(image), f"cuModuleLoadData of {config}")
+        self._modules.append(module)
+        return Program(config, {name: self._kernel(module, name) for name in config.kernels})
+
+    def _kernel(self, module: Any, name: str) -> Kernel:
+        function = _check(
+            self.cu.cuModuleGetFunction(module, name.encode()), f"cuModuleGetFunction of {name}"
+        )
+        # With lazy loading a kernel may be loaded at its first launch, which waits for the device:
+        # for ever, if a persistent kernel is running.
+        _check(self.cu.cuFuncLoad(function), f"cuFuncLoad of {name}")
+        kinds = self.cu.CUfunction_attribute
+
+        def attribute(kind: Any) -> int:
+            return int(_check(self.cu.cuFuncGetAttribute(kind, function), "cuFuncGetAttribute"))
+
+        resources = KernelResources(
+            registers=attribute(kinds.CU_FUNC_ATTRIBUTE_NUM_REGS),
+            shared_bytes=attribute(kinds.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+            local_bytes=attribute(kinds.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+        )
+        return Kernel(name, function, resources)
+
+    def allocate(self, count: int, dtype: npt.DTypeLike, name: str) -> CudaBuffer:
+        """As `Device.allocate`."""
+        nbytes = count * np.dtype(dtype).itemsize
+        with self.current():
+            try:
+                allocation = self._pool.allocate(max(nbytes, 1))
+            except self.driver.MemoryError:
+                raise DeviceMemoryError(
+                    f"{name} needs {nbytes:,} bytes of device memory, {self.free_bytes():,} are free"
+                ) from None
+        return CudaBuffer(self, allocation, count, dtype, name)
+
+    def upload(self, array: HostArray, name: str) -> CudaBuffer:
+        """As `Device.upload`."""
+        buffer = self.allocate(array.size, array.dtype, name)
+        if array.size:
+            with self.current():
+                self.driver.memcpy_htod(buffer.address, np.ascontiguousarray(array))
+                # The copy's tail may still be on its way, and our streams do not wait for it.
+                self.driver.Context.synchronize()
+        return buffer
+
+    def pinned(self, count: int, dtype: npt.DTypeLike) -> HostArray:
+        """As `Device.pinned`."""
+        with self.current():
+            array: HostArray = self.driver.pagelocked_zeros(count, np.dtype(dtype))
+        return array
+
+    def stream(self) -> CudaStream:
+        """As `Device.stream`."""
+        with self.current():
+            return CudaStream(self)
+
+    def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
+        """As `Device.max_resident_blocks`."""
+        key = (int(kernel.handle), threads, shared_bytes)
+        if key not in self._resident:
+            answer = self.cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                kernel.handle, threads, shared_bytes
+            )
+            call = f"cuOccupancyMaxActiveBlocksPerMultiprocessor of {kernel.name}"
+            self._resident[key] = int(_check(answer, call)) * self.info.multiprocessors
+        return self._resident[key]
+
+    def check_resident(self, kernel: Kernel, shape: LaunchShape) -> None:
+        """Refuse a cooperative grid that cannot be resident, naming the limit."""
+        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes)
+        if shape.blocks > limit:
+            raise DeviceError(
+                f"kernel {kernel.name}: {shape.blocks} blocks of {shape.threads} threads asked for "
+                f"in one cooperative grid; {self.info.name} holds {limit} at once"
+            )
+
+    def while_graph(
+        self,
+        stream: Stream,
+        before: Callable[[Stream], None],
+        body: Callable[[Stream, int], None],
+        after: Callable[[Stream], None],
+    ) -> CudaGraph:
+        """As `Device.while_graph`."""
+        assert isinstance(stream, CudaStream)
+        if not self.info.while_nodes:
+            raise DeviceError(
+                f"WHILE nodes need a driver of CUDA 12.4; this one is {self.info.driver}"
+            )
+        cu = self.cu
+        graph = _check(cu.cuGraphCreate(0), "cuGraphCreate")
+        first = self._child(stream, graph, [], before)
+        condition = _check(
+            cu.cuGraphConditionalHandleCreate(
+                graph,
+                _check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent"),
+                1,
+                cu.CU_GRAPH_COND_ASSIGN_DEFAULT,
+            ),
+            "cuGraphConditionalHandleCreate",
+        )
+        node, body_graph = self._while_node(graph, first, condition)
+        with stream.recording_into(body_graph):
+            body(stream, int(condition))
+        self._child(stream, graph, [node], after)
+        return CudaGraph(self, graph, stream.handle)
+
+    def _child(
+        self, stream: CudaStream, graph: Any, after: list[Any], part: Callable[[Stream], None]
+    ) -> Any:
+        """Record ``part`` and add it to ``graph`` as one node behind the nodes ``after``."""
+        cu = self.cu
+        recorded = _check(cu.cuGraphCreate(0), "cuGraphCreate")
+        with stream.recording_into(recorded):
+            part(stream)
+        node = _check(
+            cu.cuGraphAddChildGraphNode(graph, after, len(after), recorded),
+            "cuGraphAddChildGraphNode",
+        )
+        _check(cu.cuGraphDestroy(recorded), "cuGraphDestroy")  # the node holds a copy
+        return node
+
+    def _while_node(self, graph: Any, after: Any, condition: Any) -> tuple[Any, Any]:
+        cu = self.cu
+        parameters = cu.CUgraphNodeParams()
+        parameters.type = cu.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        parameters.conditional.handle = condition
+        parameters.conditional.type = cu.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+        parameters.conditional.size = 1
+        parameters.conditional.ctx = _check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
+        node = _check(cu.cuGraphAddNode(graph, [after], None, 1, parameters), "cuGraphAddNode")
+        return node, parameters.conditional.phGraph_out[0]
+
+    def free_bytes(self) -> int:
+        """As `Device.free_bytes`."""
+        with self.current():
+            free: int = self.driver.mem_get_info()[0]
+        return free
+
+    def close(self) -> None:
+        """As `Device.close`."""
+        if self._context is None or os.getpid() != self._process:
+            return
+        with self.current():
+            for module in self._modules:
+                _check(self.cu.cuModuleUnload(module), "cuModuleUnload")
+            self._modules.clear()
+            self._pool.stop_holding()
+        self._context.detach()
+        self._context = None
+

@@ -1,0 +1,260 @@
+"""Synthetic graphs by name: ``path:10000``, ``grid:512x512``, ``kron:20``.
+
+A spec is a generator's name and its sizes, written as in the ``usage`` column of
+:data:`GENERATORS`. The same spec and seed give the same graph everywhere. All are undirected and
+simple.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse.csgraph
+
+from persistent_bfs.graph import MAX_VERTICES, Graph
+
+__all__ = ["DEFAULT_SEED", "GENERATORS", "Generator", "generate", "is_spec"]
+
+DEFAULT_SEED = 1
+Ids = npt.NDArray[np.int64]
+
+
+def path(vertices: int) -> Graph:
+    """0 - 1 - 2 - ... - (N - 1): as deep as a graph can be."""
+    _refuse_oversize(vertices, 2 * vertices)
+    ids = np.arange(vertices)
+    return Graph.from_edges(ids[:-1], ids[1:], vertices=vertices)
+
+
+def cycle(vertices: int) -> Graph:
+    """Close a path into a ring."""
+    if vertices < 3:
+        raise ValueError(f"a cycle has at least 3 vertices, not {vertices}")
+    _refuse_oversize(vertices, 2 * vertices)
+    ids = np.arange(vertices)
+    return Graph.from_edges(ids, np.roll(ids, -1), vertices=vertices)
+
+
+def star(vertices: int) -> Graph:
+    """Join vertex 0 to every other."""
+    _refuse_oversize(vertices, 2 * vertices)
+    leaves = np.arange(1, vertices)
+    return Graph.from_edges(np.zeros_like(leaves), leaves, vertices=vertices)
+
+
+def complete(vertices: int) -> Graph:
+    """Join every vertex to every other."""
+    _refuse_oversize(vertices, vertices * (vertices - 1))
+    pairs = np.arange(vertices * (vertices - 1) // 2)
+    return Graph.from_edges(*_pair(vertices, pairs), vertices=vertices)
+
+
+def tree(branching: int, depth: int) -> Graph:
+    """Complete B-ary tree, root 0, numbered level by level: the parent of v is (v - 1) // B."""
+    vertices = depth + 1 if branching == 1 else 1
+    while branching > 1 and depth > 0 and vertices <= MAX_VERTICES:
+        vertices, depth = vertices * branching + 1, depth - 1
+    _refuse_oversize(vertices, 2 * vertices)
+    child = np.arange(1, vertices)
+    return Graph.from_edges((child - 1) // branching, child, vertices=vertices)
+
+
+def grid(width: int, height: int) -> Graph:
+    """Join each cell to its right and lower neighbour; ids row by row: y * W + x."""
+    return Graph.from_edges(*_grid_edges(width, height), vertices=width * height)
+
+
+def road(width: int, height: int, *, seed: int = DEFAULT_SEED) -> Graph:
+    """Leave 30 % of a grid's edges out, by a hash of edge and seed: a stand-in for a road network.
+
+    The giant component holds almost every vertex, but a few are cut off.
+    """
+    s, t = _grid_edges(width, height)
+    cells = width * height
+    keep = _hash((s * cells + t).astype(np.uint64), seed) >= np.uint64(0.3 * 2**64)
+    return Graph.from_edges(s[keep], t[keep], vertices=cells)
+
+
+def maze(width: int, height: int, *, seed: int = DEFAULT_SEED) -> Graph:
+    """Keep the minimum spanning tree of a grid with random weights: one way to any cell."""
+    cells = width * height
+    s, t = _grid_edges(width, height)
+    weights = 1.0 + np.random.default_rng(seed).permutation(s.size)
+    weighted = scipy.sparse.csr_array((weights, (s, t)), shape=(cells, cells))
+    spanning = scipy.sparse.csgraph.minimum_spanning_tree(weighted).tocoo()
+    return Graph.from_edges(spanning.row, spanning.col, vertices=cells)
+
+
+def random(vertices: int, edges: int, *, seed: int = DEFAULT_SEED) -> Graph:
+    """Draw M distinct edges uniformly: the Erdos-Renyi graph G(N, M)."""
+    pairs = vertices * (vertices - 1) // 2
+    if edges > pairs:
+        raise ValueError(f"{vertices} vertices have {pairs} pairs, fewer than {edges} edges")
+    _refuse_oversize(vertices, 2 * edges)
+    chosen = _distinct(np.random.default_rng(seed), pairs, edges)
+    return Graph.from_edges(*_pair(vertices, chosen), vertices=vertices)
+
+
+def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Graph:
+    """Draw edge factor x 2**SCALE edges of the Graph500 benchmark's R-MAT generator.
+
+    Each bit of an edge's two ends picks a quadrant of the adjacency matrix with probabilities
+    A, B, C, D = 0.57, 0.19, 0.19, 0.05; then the ids are permuted. Repeats are merged and
+    self-loops dropped, so the graph has fewer edges than were drawn.
+    """
+    if scale >= 63:
+        raise ValueError(f"2**{scale} vertices do not fit int32 ids (at most {MAX_VERTICES:,})")
+    vertices = 1 << scale
+    _refuse_oversize(vertices, 2 * edge_factor * vertices)
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(vertices).astype(np.int32)
+    ends = np.zeros((2, edge_factor * vertices), np.int32)
+    # In slices that stay in cache: one pass per bit over all edges would be bound by memory.
+    for start in range(0, ends.shape[1], 1 << 18):
+        s, t = ends[:, start : start + (1 << 18)]
+        for bit in range(scale):
+            u = rng.random(s.size, np.float32)
+            lower = u >= 0.76
+            s |= lower.astype(np.int32) << bit
+            t |= (((u >= 0.57) ^ lower) | (u >= 0.95)).astype(np.int32) << bit
+    return Graph.from_edges(*names[ends], vertices=vertices)
+
+
+def _grid_edges(width: int, height: int) -> tuple[Ids, Ids]:
+    """Return the edges of a grid, each from its smaller to its larger end."""
+    _refuse_oversize(width * height, 4 * width * height)
+    ids = np.arange(width * height).reshape(height, width)
+    s = np.concatenate([ids[:, :-1].ravel(), ids[:-1].ravel()])
+    t = np.concatenate([ids[:, 1:].ravel(), ids[1:].ravel()])
+    return s, t
+
+
+def _pair(vertices: int, rank: Ids) -> tuple[Ids, Ids]:
+    """Return the unordered pairs with these ranks, 0 to n (n - 1) / 2 - 1, each exactly once.
+
+    Rank r joins r mod n to the vertex r // n + 1 places further round the circle.
+    """
+    return rank % vertices, (rank + rank // vertices + 1) % vertices
+
+
+def _distinct(rng: np.random.Generator, population: int, count: int) -> Ids:
+    """Return ``count`` distinct numbers below ``population``, uniformly, in O(count) memory."""
+    if 2 * count > population:
+        left_out = _distinct(rng, population, population - count)
+        return np.setdiff1d(np.arange(population), left_out, assume_unique=True)
+    chosen = np.zeros(0, np.int64)
+    while chosen.size < count:
+        more = rng.integers(population, size=count + count // 8 + 8)
+        chosen = np.sort(np.concatenate([chosen, more]))
+        chosen = chosen[np.diff(chosen, prepend=-1) > 0]
+    return rng.permutation(chosen)[:count]
+
+
+def _hash(values: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """Scatter integers over 64 bits: the finaliser of SplitMix64 (Steele et al., 2014)."""
+    x = values + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ x >> np.uint64(31))
+
+
+def _refuse_oversize(vertices: int, arcs: int) -> None:
+    """Raise ValueError, with numbers, for a graph that ids or this machine's memory cannot hold."""
+    if vertices > MAX_VERTICES:
+        raise ValueError(f"{vertices:,} vertices do not fit int32 ids (at most {MAX_VERTICES:,})")
+    # The ends of each edge as int64, both directions as int32, and the matrix made of them.
+    needed = 8 * vertices + 28 * arcs
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if needed > memory:
+            raise ValueError(
+                f"{vertices:,} vertices and {arcs:,} arcs need about {needed / 2**30:,.0f} GiB "
+                f"to build, and this machine has {memory / 2**30:,.0f} GiB"
+            )
+
+
+class Generator(NamedTuple):
+    """One row of :data:`GENERATORS`."""
+
+    name: str
+    usage: str
+    """How a spec is written: capitals are whole numbers, what is in brackets may be left out."""
+    function: Callable[..., Graph]
+    description: str
+    seeded: bool = False
+    """Whether the function takes ``seed``."""
+
+    def sizes(self, spec: str) -> list[int]:
+        """Return the numbers of a spec, raising ValueError if it is not written as ``usage``."""
+        pattern = self.usage.replace("[", "(?:").replace("]", ")?")
+        match = re.fullmatch(re.sub(r"[A-Z]+", r"([0-9]{1,18})", pattern), spec)
+        if match is None:
+            raise ValueError(f"{spec!r} is not of the form {self.usage}, with whole numbers")
+        return [int(number) for number in match.groups() if number is not None]
+
+
+GENERATORS: dict[str, Generator] = {
+    row.name: row
+    for row in (
+        Generator("path", "path:N", path, "N vertices in a row"),
+        Generator("cycle", "cycle:N", cycle, "N vertices in a ring"),
+        Generator("grid", "grid:WxH", grid, "W x H cells, ids row by row"),
+        Generator("road", "road:WxH", road, "a grid with 30 % of its edges left out", True),
+        Generator("maze", "maze:WxH", maze, "a random spanning tree of a grid", True),
+        Generator("star", "star:N", star, "vertex 0 joined to N - 1 others"),
+        Generator("complete", "complete:N", complete, "every two of N vertices joined"),
+        Generator("tree", "tree:B:DEPTH", tree, "a complete B-ary tree, root 0"),
+        Generator("random", "random:N:M", random, "M random edges on N vertices", True),
+        Generator("kron", "kron:SCALE[:EDGEFACTOR]", kron, "Graph500's R-MAT, 2**SCALE ids", True),
+    )
+}
+"""Every generator by its name."""
+
+MAY_BE_ZERO = ("DEPTH", "M", "SCALE")
+
+
+def is_spec(name: str) -> bool:
+    """Return whether a name is meant as a generator's spec: ``word:...`` of a known word."""
+    return name.partition(":")[0] in GENERATORS and ":" in name
+
+
+def generate(spec: str, *, seed: int = DEFAULT_SEED) -> Graph:
+    """Make the graph that a spec describes.
+
+    Parameters
+    ----------
+    spec : str
+        Such as ``"grid:512x512"``; see :data:`GENERATORS`.
+    seed : int
+        Which of the random graphs; those without chance ignore it.
+
+    Returns
+    -------
+    Graph
+        Undirected and simple, named by the spec.
+
+    Raises
+    ------
+    ValueError
+        If there is no such generator, the spec is written wrongly, a size is below 1, or the graph
+        is too large.
+    """
+    name = spec.partition(":")[0]
+    if name not in GENERATORS:
+        raise ValueError(f"no generator {name!r}; there are {', '.join(GENERATORS)}")
+    row = GENERATORS[name]
+    sizes = row.sizes(spec)
+    for what, size in zip(re.findall("[A-Z]+", row.usage), sizes, strict=False):
+        if size < 1 and what not in MAY_BE_ZERO:
+            raise ValueError(f"{spec!r}: {what} must be at least 1")
+    try:
+        graph = row.function(*sizes, **({"seed": seed} if row.seeded else {}))
+    except ValueError as error:
+        raise ValueError(f"{spec!r}: {error}") from None
+    return replace(graph, name=spec)

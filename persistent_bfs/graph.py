@@ -1,0 +1,553 @@
+"""A graph as compressed sparse rows (CSR), validated once and never changed.
+
+``col_indices[row_offsets[v] : row_offsets[v + 1]]`` are the neighbours of vertex ``v``. Ids are
+int32; offsets are int32 until the stored arcs outgrow it. Structure only: no weights are kept.
+
+An *arc* is one stored entry; an undirected *edge* is stored as two arcs. Undirected graphs built
+here from edges are simple: repeated pairs are merged and self-loops dropped, which no distance can
+notice. Directed graphs and graphs made by :meth:`Graph.from_arrays` keep every arc they are given.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+__all__ = ["MAX_VERTICES", "Graph", "check_id_gap", "plan_offsets"]
+
+Int32Array = npt.NDArray[np.int32]
+IntArray = npt.NDArray[np.integer[Any]]
+
+INT32_MAX = 2**31 - 1
+MAX_VERTICES = INT32_MAX
+"""The most vertices that int32 ids can name."""
+
+
+def plan_offsets(vertices: int, arcs: int) -> int:
+    """Return the width of ``row_offsets`` that a graph of this size needs, without its data.
+
+    Parameters
+    ----------
+    vertices, arcs : int
+        The number of vertices and of stored arcs.
+
+    Returns
+    -------
+    int
+        32, or 64 when ``arcs`` exceeds 2**31 - 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no vertex, more than int32 ids can name, or a negative number of arcs.
+    """
+    if vertices < 1:
+        raise ValueError(f"a graph needs at least one vertex, got {vertices}")
+    if vertices > MAX_VERTICES:
+        raise ValueError(f"{vertices:,} vertices do not fit int32 ids (at most {MAX_VERTICES:,})")
+    if arcs < 0:
+        raise ValueError(f"the number of arcs cannot be negative, got {arcs}")
+    return 32 if arcs <= INT32_MAX else 64
+
+
+def check_id_gap(largest_id: int, edges: int) -> None:
+    """Refuse ids so sparse that their rows would be almost all empty.
+
+    A lone edge ``404647567 38719238`` must not silently allocate 400 million rows. Up to a million
+    vertices are always accepted; beyond, at most 16 per edge endpoint.
+
+    Raises
+    ------
+    ValueError
+        If ``largest_id`` is out of proportion to ``edges``.
+    """
+    if largest_id >= max(2**20, 32 * edges):
+        raise ValueError(
+            f"largest id {largest_id} for only {edges:,} edges: the ids have large gaps, "
+            "and every id up to the largest would become a vertex"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph in CSR form.
+
+    Build one with a ``from_*`` method, :func:`persistent_bfs.io.read_graph` or
+    :func:`persistent_bfs.generate.generate`; the constructor takes arrays already in final form.
+
+    Parameters
+    ----------
+    row_offsets : (n + 1,) int32 or int64 array
+        Where each row starts in ``col_indices``.
+    col_indices : (m,) int32 array
+        Target of each arc.
+    directed : bool
+        False only if every arc's opposite is stored too.
+    labels : (n,) str array, optional
+        Distinct vertex names.
+    name : str
+        What reports call the graph.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not a CSR graph with at least one vertex.
+    TypeError
+        If an array has another dtype.
+
+    Notes
+    -----
+    Arrays of the right dtype and layout are shared, not copied, and exposed read-only; whoever
+    owns them must not change them while the graph is in use.
+    """
+
+    row_offsets: IntArray
+    col_indices: Int32Array
+    directed: bool
+    labels: npt.NDArray[np.str_] | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        offsets, indices = self.row_offsets, self.col_indices
+        if offsets.dtype not in (np.int32, np.int64) or indices.dtype != np.int32:
+            raise TypeError(
+                "row_offsets must be int32 or int64 and col_indices int32, "
+                f"got {offsets.dtype} and {indices.dtype}; Graph.from_arrays converts"
+            )
+        _check_csr(offsets, indices)
+        labels = self.labels
+        if labels is not None:
+            labels = np.asarray(labels, dtype=np.str_)
+            if labels.shape != (self.vertices,):
+                raise ValueError(
+                    f"{self.vertices} vertices need as many labels, got {labels.shape}"
+                )
+            names, counts = np.unique(labels, return_counts=True)
+            if names.size < labels.size:
+                raise ValueError(f"label {str(names[counts > 1][0])!r} names more than one vertex")
+        for field, array in (
+            ("row_offsets", offsets),
+            ("col_indices", indices),
+            ("labels", labels),
+        ):
+            if array is not None:
+                view = np.ascontiguousarray(array).view()
+                view.flags.writeable = False
+                object.__setattr__(self, field, view)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        name = f"{self.name!r}, " if self.name else ""
+        return f"Graph({name}{self.vertices:,} vertices, {self.edges:,} edges, {kind})"
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices, n."""
+        return int(self.row_offsets.shape[0] - 1)
+
+    @property
+    def arcs(self) -> int:
+        """Number of stored arcs, m."""
+        return int(self.col_indices.shape[0])
+
+    @cached_property
+    def edges(self) -> int:
+        """Number of edges: stored arcs if directed, else pairs (a self-loop is one of its own)."""
+        if self.directed:
+            return self.arcs
+        loops = int(np.count_nonzero(self.col_indices == self.arc_sources()))
+        return (self.arcs + loops) // 2
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """(n,) out-degrees, of the dtype of ``row_offsets``, read-only."""
+        degrees = np.diff(self.row_offsets)
+        degrees.flags.writeable = False
+        return degrees
+
+    @property
+    def max_degree(self) -> int:
+        """The largest out-degree."""
+        return int(self.degrees.max())
+
+    def arc_sources(self) -> Int32Array:
+        """Return the (m,) int32 source of every arc: with ``col_indices``, the graph as COO."""
+        return np.repeat(np.arange(self.vertices, dtype=np.int32), self.degrees)
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        *,
+        vertices: int | None = None,
+        directed: bool = False,
+        labels: Sequence[str] | npt.NDArray[np.str_] | None = None,
+        name: str = "",
+    ) -> Graph:
+        """Build a graph from the two ends of each edge.
+
+        Parameters
+        ----------
+        sources, targets : (k,) integer array-like
+            Ends of edge i. Rows come out sorted by target.
+        vertices : int, optional
+            Number of vertices; by default the labels', else the largest id + 1.
+        directed : bool
+            If true each edge is one arc, kept as given, repeats and self-loops too. If false each
+            distinct pair becomes two arcs; repeats are merged and self-loops dropped.
+        labels : (n,) str array-like, optional
+            Distinct vertex names.
+        name : str
+            What reports call the graph.
+
+        Raises
+        ------
+        ValueError
+            If an id is negative, not below ``vertices``, or so large that without ``vertices``
+            nearly all rows would be empty; if there is no vertex.
+        TypeError
+            If the ids are not integers.
+        """
+        s, t = _integers("sources", sources), _integers("targets", targets)
+        if s.shape != t.shape:
+            raise ValueError(f"sources and targets differ in length: {s.size} and {t.size}")
+        largest = max(_largest_id("sources", s), _largest_id("targets", t))
+        if vertices is None and labels is not None:
+            vertices = len(labels)
+        elif vertices is None:
+            try:
+                check_id_gap(largest, s.size)
+            except ValueError as error:
+                raise ValueError(f"{error}; relabel the ids, or pass vertices=") from None
+            vertices = largest + 1
+        vertices = operator.index(vertices)
+        plan_offsets(vertices, s.size)
+        if largest >= vertices:
+            raise ValueError(f"id {largest} is out of range for {vertices} vertices")
+        s, t = s.astype(np.int32, copy=False), t.astype(np.int32, copy=False)
+        if not directed:
+            proper = s != t
+            if not proper.all():
+                s, t = s[proper], t[proper]
+            s, t = np.concatenate([s, t]), np.concatenate([t, s])
+        # SciPy sorts the rows in linear time and adds up repeated entries: here, their ones.
+        ones: Any = np.ones(s.size, np.int32 if directed else np.bool_)
+        csr = scipy.sparse.coo_array((ones, (s, t)), shape=(vertices, vertices)).tocsr()
+        offsets, indices = csr.indptr, csr.indices
+        if directed and csr.nnz < s.size:
+            offsets = np.concatenate([[0], np.cumsum(csr.data, dtype=np.int64)])[offsets]
+            indices = np.repeat(indices, csr.data)
+        width = plan_offsets(vertices, indices.size)
+        return cls(
+            offsets.astype(f"int{width}", copy=False),
+            indices.astype(np.int32, copy=False),
+            directed,
+            None if labels is None else np.asarray(labels, dtype=np.str_),
+            name,
+        )
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrix: Any,
+        *,
+        directed: bool | None = None,
+        drop_zeros: bool = False,
+        labels: Sequence[str] | npt.NDArray[np.str_] | None = None,
+        name: str = "",
+    ) -> Graph:
+        """Build a graph from the pattern of a square matrix: entry (i, j) is the arc i -> j.
+
+        Parameters
+        ----------
+        matrix : (n, n) SciPy sparse matrix or array, or dense array-like
+            Only the pattern counts. In a sparse matrix a stored zero is an edge unless
+            ``drop_zeros``; a dense one can leave nothing out, so there zero means no edge.
+        directed : bool, optional
+            False reads each entry as an undirected edge. By default undirected if the pattern is
+            symmetric.
+        drop_zeros : bool
+            Ignore stored zeros.
+        labels, name
+            As in :meth:`from_edges`.
+
+        Raises
+        ------
+        ValueError
+            If the matrix is not square or has no row.
+        """
+        sparse: Any = matrix
+        if not scipy.sparse.issparse(matrix):
+            sparse = scipy.sparse.coo_array(np.asarray(matrix))
+        if len(sparse.shape) != 2 or sparse.shape[0] != sparse.shape[1]:
+            shape = " x ".join(map(str, sparse.shape))
+            raise ValueError(f"a graph needs a square matrix, this one is {shape}")
+        coo = sparse.tocoo()
+        s, t = coo.row, coo.col
+        if drop_zeros:
+            s, t = s[coo.data != 0], t[coo.data != 0]
+        if directed is None:
+            directed = _opposite_missing(s, t) is not None
+        return cls.from_edges(
+            s, t, vertices=coo.shape[0], directed=directed, labels=labels, name=name
+        )
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, name: str | None = None) -> Graph:
+        """Build a graph from a NetworkX graph, directed if it is, vertices in its node order.
+
+        Nodes other than 0, 1, ..., n - 1 in that order become labels (their ``str``). Parallel
+        edges count once if the graph is undirected.
+
+        Raises
+        ------
+        TypeError
+            If ``graph`` is no NetworkX graph.
+        ValueError
+            If it has no node, or two nodes with the same ``str``.
+        """
+        try:
+            import networkx
+        except ImportError:
+            raise TypeError(f"a NetworkX graph is needed, got {type(graph).__name__}") from None
+        if not isinstance(graph, networkx.Graph):
+            raise TypeError(f"a NetworkX graph is needed, got {type(graph).__name__}")
+        nodes = list(graph)
+        index = {node: i for i, node in enumerate(nodes)}
+        ends = np.array([(index[u], index[v]) for u, v in graph.edges()], dtype=np.int64)
+        s, t = ends.reshape(-1, 2).T
+        plain = all(type(node) is int and node == i for i, node in enumerate(nodes))
+        return cls.from_edges(
+            s,
+            t,
+            vertices=len(nodes),
+            directed=graph.is_directed(),
+            labels=None if plain else [str(node) for node in nodes],
+            name=str(graph.name) if name is None else name,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        row_offsets: Any,
+        col_indices: Any,
+        *,
+        directed: bool = True,
+        labels: Sequence[str] | npt.NDArray[np.str_] | None = None,
+        name: str = "",
+    ) -> Graph:
+        """Build a graph from CSR arrays, keeping every arc, repeat and self-loop in its place.
+
+        Parameters
+        ----------
+        row_offsets : (n + 1,) integer array-like
+            From 0 to m, never falling.
+        col_indices : (m,) integer array-like
+            Ids from 0 to n - 1.
+        directed : bool
+            False promises that each arc's opposite is there too; this is checked.
+        labels, name
+            As in :meth:`from_edges`.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are not CSR, saying where; if ``directed`` is false and an arc has no
+            opposite; if there is no vertex.
+        TypeError
+            If they do not hold integers.
+
+        Notes
+        -----
+        Any array with ``__array__`` will do: int64, read-only, memory-mapped, strided. None is
+        written to. int32, contiguous ones are shared, not copied.
+        """
+        offsets = _integers("row_offsets", row_offsets)
+        indices = _integers("col_indices", col_indices)
+        _check_csr(offsets, indices)
+        width = plan_offsets(offsets.size - 1, indices.size)
+        graph = cls(
+            offsets.astype(f"int{width}", copy=False),
+            indices.astype(np.int32, copy=False),
+            directed,
+            None if labels is None else np.asarray(labels, dtype=np.str_),
+            name,
+        )
+        if not directed:
+            missing = _opposite_missing(graph.arc_sources(), graph.col_indices)
+            if missing is not None:
+                raise ValueError(
+                    "not undirected: arc {} -> {} is stored without its opposite".format(*missing)
+                )
+        return graph
+
+    def symmetrized(self) -> Graph:
+        """Return the undirected simple graph: two arcs for every distinct pair, no self-loops."""
+        return Graph.from_edges(
+            self.arc_sources(),
+            self.col_indices,
+            vertices=self.vertices,
+            labels=self.labels,
+            name=self.name,
+        )
+
+    def transpose(self) -> Graph:
+        """Return the graph with every arc turned round; an undirected graph is its own."""
+        if not self.directed:
+            return self
+        return Graph.from_edges(
+            self.col_indices,
+            self.arc_sources(),
+            vertices=self.vertices,
+            directed=True,
+            labels=self.labels,
+            name=self.name,
+        )
+
+    def with_offsets(self, bits: int) -> Graph:
+        """Return the same graph with ``row_offsets`` of 32 or 64 bits.
+
+        Raises
+        ------
+        ValueError
+            If ``bits`` is neither, or 32 is too narrow for the arcs.
+        """
+        if bits not in (32, 64):
+            raise ValueError(f"offsets have 32 or 64 bits, not {bits}")
+        if bits < plan_offsets(self.vertices, self.arcs):
+            raise ValueError(f"{self.arcs:,} arcs need 64-bit offsets")
+        offsets = self.row_offsets.astype(f"int{bits}", copy=False)
+        return Graph(offsets, self.col_indices, self.directed, self.labels, self.name)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return an (n, n) SciPy CSR array of int8 ones, a copy that the caller may change."""
+        return scipy.sparse.csr_array(
+            (np.ones(self.arcs, np.int8), self.col_indices.copy(), self.row_offsets.copy()),
+            shape=(self.vertices, self.vertices),
+        )
+
+    @cached_property
+    def _vertex_of_label(self) -> dict[str, int]:
+        return {} if self.labels is None else {x: i for i, x in enumerate(self.labels.tolist())}
+
+    def label_of(self, vertex: int) -> str:
+        """Return the label of a vertex, its id in digits where the graph has no labels."""
+        vertex = self.check_source(vertex)
+        return str(vertex) if self.labels is None else str(self.labels[vertex])
+
+    def vertex_of(self, id_or_label: int | str) -> int:
+        """Return the vertex that a user means by an id or a label.
+
+        A string is looked up as a label first, then read as an id.
+
+        Raises
+        ------
+        ValueError
+            If no vertex has that id or label; similar labels are suggested.
+        TypeError
+            If it is neither an integer nor a string.
+        """
+        if not isinstance(id_or_label, str):
+            return self.check_source(id_or_label)
+        if id_or_label in self._vertex_of_label:
+            return self._vertex_of_label[id_or_label]
+        try:
+            number = int(id_or_label)
+        except ValueError:
+            close = difflib.get_close_matches(id_or_label, self._vertex_of_label, n=3)
+            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+            what = "label or id" if self._vertex_of_label else "id (this graph has no labels)"
+            raise ValueError(f"{id_or_label!r} is no vertex {what}{hint}") from None
+        return self.check_source(number)
+
+    def check_source(self, source: Any) -> int:
+        """Return ``source`` as a Python int, a vertex of this graph.
+
+        Raises
+        ------
+        TypeError
+            If it is not an integer (a bool, a float, a string are not).
+        ValueError
+            If it is out of range.
+        """
+        try:
+            if isinstance(source, (bool, np.bool_)):
+                raise TypeError
+            vertex = operator.index(source)
+        except TypeError:
+            raise TypeError(
+                f"a vertex id must be an integer, got {source!r} of type {type(source).__name__}"
+            ) from None
+        if not 0 <= vertex < self.vertices:
+            raise ValueError(f"vertex {vertex} is out of range: ids are 0 to {self.vertices - 1}")
+        return vertex
+
+
+def _integers(what: str, values: Any) -> IntArray:
+    """Return any array-like of integers as a one-dimensional NumPy array."""
+    if isinstance(values, Iterable) and not hasattr(values, "__len__"):
+        values = list(values)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, np.int32)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{what} must hold integers, got {array.dtype}")
+    if array.dtype == np.uint64:
+        if array.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"{what} holds {array.max()}, which no id or offset can be")
+        return array.astype(np.int64)
+    return array
+
+
+def _largest_id(what: str, ids: IntArray) -> int:
+    """Return the largest id, -1 for none, refusing a negative one by its position."""
+    if ids.size == 0:
+        return -1
+    if ids.min() < 0:
+        first = int(np.argmax(ids < 0))
+        raise ValueError(f"{what}[{first}] = {ids[first]}: ids cannot be negative")
+    return int(ids.max())
+
+
+def _check_csr(offsets: IntArray, indices: IntArray) -> None:
+    """Raise ValueError unless the arrays are a CSR graph, saying where they are not."""
+    if offsets.ndim != 1 or indices.ndim != 1:
+        raise ValueError("row_offsets and col_indices must be one-dimensional")
+    vertices, arcs = offsets.shape[0] - 1, indices.shape[0]
+    plan_offsets(vertices, arcs)
+    if offsets[0] != 0:
+        raise ValueError(f"row_offsets must start at 0, not at {offsets[0]}")
+    falls = offsets[1:] < offsets[:-1]
+    if falls.any():
+        row = int(np.argmax(falls))
+        raise ValueError(
+            f"row_offsets must not fall: row {row} goes from {offsets[row]} to {offsets[row + 1]}"
+        )
+    if offsets[-1] != arcs:
+        raise ValueError(f"row_offsets end at {offsets[-1]}, but there are {arcs} col_indices")
+    if arcs and (indices.min() < 0 or indices.max() >= vertices):
+        arc = int(np.argmax((indices < 0) | (indices >= vertices)))
+        raise ValueError(
+            f"col_indices[{arc}] = {indices[arc]} is out of range for {vertices} vertices"
+        )
+
+
+def _opposite_missing(s: IntArray, t: IntArray) -> tuple[int, int] | None:
+    """Return an arc whose opposite is not among the arcs s -> t, None if there is none."""
+    forward = np.unique(s.astype(np.int64) << 32 | t)
+    backward = np.sort((forward & INT32_MAX) << 32 | forward >> 32)
+    if np.array_equal(forward, backward):
+        return None
+    arc = int(np.setdiff1d(forward, backward, assume_unique=True)[0])
+    return arc >> 32, arc & INT32_MAX

@@ -1,0 +1,79 @@
+"""The structs of ``cuda/types.cuh``, field by field, as ctypes lays them out.
+
+Every kernel takes a `SearchParameters` and a `LaunchArguments` by value. A test compares these
+sizes with the compiler's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+RUNNING, DONE, QUEUE_FULL = 0, 1, 2
+
+NO_DEPTH_LIMIT = 2**31 - 1
+
+
+class SearchRequest(ctypes.Structure):
+    """What the host asks of one search."""
+
+    _fields_ = (("source", ctypes.c_int), ("max_depth", ctypes.c_int))
+
+
+class LaunchArguments(ctypes.Structure):
+    """What the host tells one launch."""
+
+    _fields_ = (
+        ("condition", ctypes.c_ulonglong),
+        ("request", SearchRequest),
+        ("parity", ctypes.c_int),
+        ("level", ctypes.c_int),
+        ("frontier_begin", ctypes.c_int),
+        ("frontier_size", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+    )
+
+
+class SearchParameters(ctypes.Structure):
+    """Where a search's data is, on the device."""
+
+    _fields_ = (
+        ("row_offsets", ctypes.c_void_p),
+        ("col_indices", ctypes.c_void_p),
+        ("distances", ctypes.c_void_p),
+        ("predecessors", ctypes.c_void_p),
+        ("queue", ctypes.c_void_p),
+        ("trace", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("request", ctypes.c_void_p),
+        ("vertices", ctypes.c_int),
+        ("queue_capacity", ctypes.c_int),
+    )
+
+
+SEARCH_REQUEST = np.dtype([("source", np.int32), ("max_depth", np.int32)])
+
+SEARCH_STATE = np.dtype(
+    [
+        ("frontier_size", np.int32, 3),
+        ("frontier_begin", np.int32, 2),
+        ("level", np.int32, 2),
+        ("max_depth", np.int32),
+        ("depth", np.int32),
+        ("enqueued", np.int32),
+        ("status", np.int32),
+        ("barriers", np.int32),
+        ("blocks_finished", np.int32),
+    ]
+)
+
+LEVEL_RECORD = np.dtype(
+    [
+        ("begin_nanoseconds", np.uint64),
+        ("end_nanoseconds", np.uint64),
+        ("edges", np.uint64),
+        ("frontier_size", np.int32),
+        ("reserved", np.int32),
+    ]
+)

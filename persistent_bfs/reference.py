@@ -1,0 +1,454 @@
+"""The oracle: breadth-first search on the host, and the checks that every answer must pass.
+
+Two searches that share nothing: :func:`bfs_reference`, level-synchronous and vectorised in NumPy,
+and :func:`bfs_serial`, the FIFO queue of the textbooks. :func:`verify` is the one checker used by
+tests, command line and benchmarks: distances are compared exactly, predecessors by the five checks
+of the Graph500 benchmark (any valid tree is right, so they are never compared), and frontier sizes
+by their sums, because a vertex enqueued twice leaves the distances right.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from persistent_bfs.graph import Graph, Int32Array, IntArray
+
+__all__ = [
+    "LaneSlots",
+    "LevelRow",
+    "LevelTotals",
+    "ReferenceSearch",
+    "SerialSearch",
+    "WrongAnswer",
+    "bfs_reference",
+    "bfs_serial",
+    "check_distances",
+    "check_frontiers",
+    "check_predecessors",
+    "lane_slots",
+    "level_table",
+    "level_totals",
+    "verify",
+]
+
+WARP = 32
+ARCS_AT_ONCE = 1 << 23
+"""Arcs of one level expanded together: bounds the scratch memory to a few hundred MB."""
+
+
+class WrongAnswer(AssertionError):
+    """An answer that is not a breadth-first search of the graph; the message names where."""
+
+
+class ReferenceSearch(NamedTuple):
+    """What :func:`bfs_reference` returns."""
+
+    distances: Int32Array
+    """(n,) levels from the source, -1 where unreachable."""
+    predecessors: Int32Array
+    """(n,) a vertex one level nearer, -1 for the source and where unreachable."""
+    frontier_sizes: npt.NDArray[np.int64]
+    """(levels,) vertices at each distance."""
+
+
+class SerialSearch(NamedTuple):
+    """What :func:`bfs_serial` returns."""
+
+    distances: Int32Array
+    """(n,) levels from the source, -1 where unreachable."""
+    predecessors: Int32Array
+    """(n,) the vertex that discovered each, -1 for the source and where unreachable."""
+    order: Int32Array
+    """(reached,) vertices in the order in which the queue gave them out."""
+
+
+def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> ReferenceSearch:
+    """Search level by level with NumPy, in O(n + m) and about ten array operations a level.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    source : int
+        The vertex to start from.
+    max_depth : int, optional
+        The last distance to assign; vertices farther away count as unreached.
+
+    Returns
+    -------
+    ReferenceSearch
+        Distances and predecessors (int32), and the size of every frontier.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``source`` is no vertex of the graph, or ``max_depth`` is negative.
+    """
+    source = graph.check_source(source)
+    if max_depth is not None and max_depth < 0:
+        raise ValueError(f"max_depth cannot be negative, got {max_depth}")
+    row_starts, degrees, col_indices = graph.row_offsets, graph.degrees, graph.col_indices
+    distances = np.full(graph.vertices, -1, np.int32)
+    predecessors = np.full(graph.vertices, -1, np.int32)
+    winner = np.empty(graph.vertices, np.int64)
+    distances[source] = 0
+    frontier = np.array([source], np.int32)
+    sizes = [1]
+    depth = 0
+    while depth != max_depth:
+        depth += 1
+        discovered = []
+        parts = min(frontier.size, -(-int(degrees[frontier].sum()) // ARCS_AT_ONCE))
+        for part in np.array_split(frontier, parts) if parts > 1 else [frontier]:
+            counts = degrees[part]
+            ends = counts.cumsum(dtype=np.int64)
+            # Arc k of the part lies k - (where its row begins here) past its row's start.
+            arcs = np.repeat(row_starts[part] - ends + counts, counts) + np.arange(ends[-1])
+            neighbours = col_indices[arcs]
+            fresh = np.flatnonzero(distances[neighbours] < 0)
+            if not fresh.size:
+                continue
+            neighbours = neighbours[fresh]
+            # Several arcs may lead to one vertex: the last to write is its discoverer.
+            claims = np.arange(fresh.size)
+            winner[neighbours] = claims
+            won = winner[neighbours] == claims
+            neighbours = neighbours[won]
+            distances[neighbours] = depth
+            predecessors[neighbours] = part[ends.searchsorted(fresh[won], side="right")]
+            discovered.append(neighbours)
+        if not discovered:
+            break
+        frontier = discovered[0] if len(discovered) == 1 else np.concatenate(discovered)
+        sizes.append(frontier.size)
+    return ReferenceSearch(distances, predecessors, np.array(sizes, np.int64))
+
+
+def bfs_serial(graph: Graph, source: int) -> SerialSearch:
+    """Search with one FIFO queue, neighbours in stored order.
+
+    Returns
+    -------
+    SerialSearch
+        Distances, predecessors and the dequeue order, all int32.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``source`` is no vertex of the graph.
+    """
+    source = graph.check_source(source)
+    row_offsets, col_indices = graph.row_offsets.tolist(), graph.col_indices.tolist()
+    distances = [-1] * graph.vertices
+    predecessors = [-1] * graph.vertices
+    distances[source] = 0
+    order = []
+    queue = deque([source])
+    while queue:
+        vertex = queue.popleft()
+        order.append(vertex)
+        for neighbour in col_indices[row_offsets[vertex] : row_offsets[vertex + 1]]:
+            if distances[neighbour] < 0:
+                distances[neighbour] = distances[vertex] + 1
+                predecessors[neighbour] = vertex
+                queue.append(neighbour)
+    return SerialSearch(*(np.array(x, np.int32) for x in (distances, predecessors, order)))
+
+
+def _named(graph: Graph, vertex: int) -> str:
+    label = "" if graph.labels is None else f" ({graph.label_of(vertex)!r})"
+    return f"vertex {vertex}{label}"
+
+
+def _first(mask: npt.NDArray[np.bool_]) -> int | None:
+    return int(mask.argmax()) if mask.any() else None
+
+
+def _per_vertex(graph: Graph, what: str, values: Any) -> IntArray:
+    array = np.asarray(values)
+    if array.shape != (graph.vertices,) or array.dtype.kind not in "iu":
+        raise WrongAnswer(
+            f"{what}: {graph.vertices} integers expected, got shape {array.shape} of {array.dtype}"
+        )
+    return array
+
+
+def check_distances(
+    graph: Graph,
+    source: int,
+    distances: npt.ArrayLike,
+    max_depth: int | None = None,
+    *,
+    expected: npt.ArrayLike | None = None,
+) -> None:
+    """Compare every distance with the reference's.
+
+    Parameters
+    ----------
+    graph, source, max_depth
+        The search.
+    distances : (n,) integer array-like
+        The answer, -1 where unreachable.
+    expected : (n,) integer array-like, optional
+        The reference's distances, if the caller has them already.
+
+    Raises
+    ------
+    WrongAnswer
+        Naming the first vertex that differs, by id, label and both values.
+    """
+    got = _per_vertex(graph, "distances", distances)
+    if expected is None:
+        expected = bfs_reference(graph, source, max_depth).distances
+    right = _per_vertex(graph, "expected distances", expected)
+    vertex = _first(got != right)
+    if vertex is not None:
+        raise WrongAnswer(
+            f"{_named(graph, vertex)}: distance {got[vertex]}, expected {right[vertex]} "
+            f"({np.count_nonzero(got != right):,} of {graph.vertices:,} vertices differ)"
+        )
+
+
+def check_predecessors(
+    graph: Graph,
+    source: int,
+    distances: npt.ArrayLike,
+    predecessors: npt.ArrayLike,
+    max_depth: int | None = None,
+) -> None:
+    """Check a search tree without knowing the right answer, by the five checks of Graph500.
+
+    1. It is a tree rooted at the source: the source has distance 0 and no predecessor, a reached
+       vertex a reached one, an unreached vertex none.
+    2. A predecessor is exactly one level nearer (so there is no cycle).
+    3. Every tree arc is an arc of the graph.
+    4. No arc of the graph leads more than one level further.
+    5. The tree covers all that is reachable: no arc leaves it (but from ``max_depth``).
+
+    Checks 4 and 5 look along stored arcs, so an undirected graph is checked both ways.
+
+    Raises
+    ------
+    WrongAnswer
+        Naming the first vertex or arc that fails.
+    """
+    source = graph.check_source(source)
+    distance = _per_vertex(graph, "distances", distances).astype(np.int64, copy=False)
+    parent = _per_vertex(graph, "predecessors", predecessors)
+    reached = distance >= 0
+    child = reached.copy()
+    child[source] = False
+
+    def refuse(mask: npt.NDArray[np.bool_], why: str) -> None:
+        vertex = _first(mask)
+        if vertex is not None:
+            raise WrongAnswer(
+                f"{_named(graph, vertex)} at distance {distance[vertex]}: "
+                f"predecessor {parent[vertex]} {why}"
+            )
+
+    if distance[source] != 0:
+        raise WrongAnswer(f"source {_named(graph, source)}: distance {distance[source]}, not 0")
+    refuse(~child & (parent != -1), "where none may be: the source or an unreached vertex")
+    refuse(child & ((parent < 0) | (parent >= graph.vertices)), "is no vertex")
+    safe = np.where(child, parent, source)
+    refuse(child & ~reached[safe], "is itself unreached")
+    refuse(child & (distance[safe] != distance - 1), "is not one level nearer")
+
+    sources, targets = graph.arc_sources(), graph.col_indices
+    is_arc = np.zeros(graph.vertices, np.bool_)
+    is_arc[targets[parent[targets] == sources]] = True
+    refuse(child & ~is_arc, "has no arc to it")
+
+    def refuse_arc(mask: npt.NDArray[np.bool_], why: str) -> None:
+        arc = _first(mask)
+        if arc is not None:
+            u, v = int(sources[arc]), int(targets[arc])
+            raise WrongAnswer(
+                f"arc from {_named(graph, u)} at distance {distance[u]} "
+                f"to {_named(graph, v)} at distance {distance[v]} {why}"
+            )
+
+    near, far = distance[sources], distance[targets]
+    open_end = near >= 0 if max_depth is None else (near >= 0) & (near < max_depth)
+    refuse_arc((far > near + 1) & (near >= 0), "spans more than one level")
+    refuse_arc(open_end & (far < 0), "leaves the tree")
+
+
+def check_frontiers(frontier_sizes: npt.ArrayLike, distances: npt.ArrayLike) -> None:
+    """Check that every reached vertex was in exactly one frontier, that of its distance.
+
+    Parameters
+    ----------
+    frontier_sizes : (levels,) integer array-like
+        Vertices expanded at each level.
+    distances : (n,) integer array-like
+        The answer of the same search.
+
+    Raises
+    ------
+    WrongAnswer
+        If the sizes do not add up to the vertices reached (a vertex entered twice or was lost),
+        or one differs from the number of vertices at that distance.
+    """
+    sizes = np.asarray(frontier_sizes)
+    distance = np.asarray(distances)
+    right = np.bincount(distance[distance >= 0])
+    total, reached = int(sizes.sum()), int(right.sum())
+    if total != reached:
+        fault = "entered more than once" if total > reached else "never entered"
+        raise WrongAnswer(
+            f"frontier sizes add up to {total:,}, but {reached:,} vertices are reached: "
+            f"{abs(total - reached):,} {fault}"
+        )
+    if sizes.shape != right.shape:
+        raise WrongAnswer(f"{sizes.size} frontiers, but the distances have {right.size} levels")
+    level = _first(sizes != right)
+    if level is not None:
+        raise WrongAnswer(
+            f"level {level}: frontier of {sizes[level]}, but {right[level]} vertices lie there"
+        )
+
+
+def verify(
+    graph: Graph,
+    source: int,
+    distances: npt.ArrayLike,
+    predecessors: npt.ArrayLike | None = None,
+    frontier_sizes: npt.ArrayLike | None = None,
+    max_depth: int | None = None,
+    *,
+    expected: npt.ArrayLike | None = None,
+) -> None:
+    """Check all that a search returned: the one checker of tests, command line and benchmarks.
+
+    Parameters
+    ----------
+    graph, source, max_depth
+        The search.
+    distances : (n,) integer array-like
+        Its distances.
+    predecessors : (n,) integer array-like, optional
+        Its predecessors.
+    frontier_sizes : (levels,) integer array-like, optional
+        Its frontier sizes.
+    expected : (n,) integer array-like, optional
+        Distances of :func:`bfs_reference`, so that many searches cost one reference.
+
+    Raises
+    ------
+    WrongAnswer
+        From :func:`check_distances`, :func:`check_predecessors` or :func:`check_frontiers`.
+    """
+    check_distances(graph, source, distances, max_depth, expected=expected)
+    if predecessors is not None:
+        check_predecessors(graph, source, distances, predecessors, max_depth)
+    if frontier_sizes is not None:
+        check_frontiers(frontier_sizes, distances)
+
+
+class LaneSlots(NamedTuple):
+    """Lanes x steps that one advance occupies under each mapping, idle lanes included."""
+
+    thread: int
+    """One lane a vertex: each warp runs for as long as its largest degree, on all 32 lanes."""
+    warp: int
+    """One warp a vertex: its degree rounded up to 32."""
+    edge: int
+    """One lane an edge."""
+
+    def useful_share(self) -> dict[str, float]:
+        """Return the share of each mapping's slots that carry an edge (1.0 if it issues none)."""
+        return {m: self.edge / slots if slots else 1.0 for m, slots in self._asdict().items()}
+
+
+class LevelRow(NamedTuple):
+    """One level of a search."""
+
+    level: int
+    frontier: int
+    edges: int
+    max_degree: int
+    busiest: int
+    """Vertex of the largest degree; the largest id of several."""
+    warps: int
+    """Warps that hold the frontier, 32 vertices each."""
+    lane_slots: LaneSlots
+
+
+class LevelTotals(NamedTuple):
+    """A whole search: the sums of its levels."""
+
+    levels: int
+    frontier: int
+    edges: int
+    max_degree: int
+    warps: int
+    lane_slots: LaneSlots
+
+
+def lane_slots(degrees: npt.ArrayLike) -> LaneSlots:
+    """Return the lane slots that a frontier with these degrees, in queue order, issues."""
+    degree = np.asarray(degrees, dtype=np.int64)
+    if not degree.size:
+        return LaneSlots(0, 0, 0)
+    longest = np.maximum.reduceat(degree, np.arange(0, degree.size, WARP))
+    rounded = -(-degree // WARP) * WARP
+    return LaneSlots(WARP * int(longest.sum()), int(rounded.sum()), int(degree.sum()))
+
+
+def level_table(
+    graph: Graph, source: int, distances: npt.ArrayLike | None = None
+) -> list[LevelRow]:
+    """Describe every level of a search: its frontier, its edges, and what each mapping would issue.
+
+    Parameters
+    ----------
+    graph, source
+        The search.
+    distances : (n,) integer array-like, optional
+        Its distances, if the caller has them already.
+
+    Returns
+    -------
+    list of LevelRow
+        One row a level. Frontiers are taken in ascending order of id.
+    """
+    if distances is None:
+        distances = bfs_reference(graph, source).distances
+    distance = np.asarray(distances)
+    order = np.argsort(distance, kind="stable")[np.count_nonzero(distance < 0) :]
+    cuts = np.cumsum(np.bincount(distance[order]))[:-1]
+    rows = []
+    for level, frontier in enumerate(np.split(order, cuts)):
+        degree = graph.degrees[frontier]
+        last_of_largest = degree.size - 1 - int(degree[::-1].argmax())
+        rows.append(
+            LevelRow(
+                level=level,
+                frontier=frontier.size,
+                edges=int(degree.sum(dtype=np.int64)),
+                max_degree=int(degree[last_of_largest]),
+                busiest=int(frontier[last_of_largest]),
+                warps=-(-frontier.size // WARP),
+                lane_slots=lane_slots(degree),
+            )
+        )
+    return rows
+
+
+def level_totals(rows: Sequence[LevelRow]) -> LevelTotals:
+    """Return the sums of a level table (for ``max_degree`` the largest)."""
+    return LevelTotals(
+        levels=len(rows),
+        frontier=sum(row.frontier for row in rows),
+        edges=sum(row.edges for row in rows),
+        max_degree=max(row.max_degree for row in rows),
+        warps=sum(row.warps for row in rows),
+        lane_slots=LaneSlots(*(sum(row.lane_slots[i] for row in rows) for i in range(3))),
+    )

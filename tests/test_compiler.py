@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from persistent_bfs import compiler, layout
+from persistent_bfs.compiler import ARCHITECTURES, CompileError
+from persistent_bfs.config import ADVANCES, ENGINES, Config
+
+TRIVIAL = """#include "types.cuh"
+extern "C" __attribute__((visibility("default"))) int answer() { return 42; }
+"""
+
+
+@pytest.fixture
+def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(compiler.CACHE_VARIABLE, str(folder))
+    compiler.cache_folder.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    compiler.cache_folder.cache_clear()
+
+
+@pytest.fixture
+def copied_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cuda"
+    shutil.copytree(compiler.source_folder(), folder)
+    monkeypatch.setattr(compiler, "source_folder", lambda: folder)
+    return folder
+
+
+def _answer(library: Path) -> int:
+    return ctypes.CDLL(str(library)).answer()  # type: ignore[no-any-return]
+
+
+def test_the_second_time_nothing_is_compiled(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = compiler.compile_emulated(TRIVIAL, "trivial")
+    monkeypatch.setattr(compiler, "_run", lambda *_: pytest.fail("compiled again"))
+    assert compiler.compile_emulated(TRIVIAL, "trivial") == first
+    assert first.parent == fresh_cache
+    assert _answer(first) == 42
+
+
+def test_an_edited_header_is_compiled_anew(fresh_cache: Path, copied_sources: Path) -> None:
+    first = compiler.compile_emulated(TRIVIAL, "trivial")
+    header = copied_sources / "emulation" / "simt.hpp"  # reached through types and platform
+    header.write_text(header.read_text() + "// edited\n")
+    assert compiler.compile_emulated(TRIVIAL, "trivial") != first
+
+
+def test_version_and_options_are_in_the_key(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = compiler.find_host_compiler()
+    names = {
+        compiler._cached(TRIVIAL, "t", ".so", found, options)
+        for options in (("-O2",), ("-O3",), ("-O2", "-g"))
+    }
+    newer = compiler.Compiler(found.path, found.version + " newer")
+    names.add(compiler._cached(TRIVIAL, "t", ".so", newer, ("-O2",)))
+    assert len(names) == 4
+
+
+def _compile_in_process(_: int) -> str:
+    return str(compiler.compile_emulated(TRIVIAL, "trivial"))
+
+
+def test_eight_processes_at_once_publish_one_whole_binary(fresh_cache: Path) -> None:
+    with ProcessPoolExecutor(8, mp_context=get_context("spawn")) as pool:
+        made = set(pool.map(_compile_in_process, range(8)))
+    assert len(made) == 1
+    assert _answer(Path(made.pop())) == 42
+    assert not list(fresh_cache.glob(".*"))
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv(compiler.CACHE_VARIABLE, str(blocked / "cache"))
+    compiler.cache_folder.cache_clear()
+    with pytest.warns(UserWarning, match="set PERSISTENT_BFS_CACHE_DIR to a folder"):
+        folder = compiler.cache_folder()
+    assert folder.is_dir()
+    shutil.rmtree(folder)
+    compiler.cache_folder.cache_clear()
+
+
+def test_a_refused_source_gives_one_line_and_keeps_the_rest(fresh_cache: Path) -> None:
+    with pytest.raises(CompileError) as caught:
+        compiler.compile_emulated('#include "types.cuh"\nint broken = ;\n', "broken")
+    assert "\n" not in str(caught.value)
+    assert "refused broken" in str(caught.value)
+    assert "error" in str(caught.value)
+    assert "broken" in caught.value.output
+    assert "-fsanitize=thread" in caught.value.command
+    assert not list(fresh_cache.glob("broken*"))
+
+
+def test_a_missing_header_is_named() -> None:
+    with pytest.raises(CompileError, match=r'includes "nowhere\.cuh", which is not there'):
+        compiler.compile_emulated('#include "nowhere.cuh"\n', "broken")
+
+
+@pytest.mark.parametrize(
+    ("find", "words"),
+    [
+        (compiler.find_nvcc, "install the CUDA toolkit, or set CUDA_HOME"),
+        (compiler.find_host_compiler, "set CXX"),
+    ],
+)
+def test_a_missing_compiler_is_one_line_with_the_remedy(
+    find: object, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("CUDA_HOME", "CUDA_PATH", "CXX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(Path, "is_file", lambda _: False)
+    find.cache_clear()  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(CompileError, match=words):
+            find()  # type: ignore[operator]
+    finally:
+        find.cache_clear()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("nvcc fatal   : Unsupported gpu architecture 'sm_120'", "install a newer CUDA toolkit"),
+        ("#error -- unsupported GNU version! gcc versions later than 13", "NVCC_CCBIN"),
+        ("", "it gave no reason"),
+    ],
+)
+def test_known_causes_come_with_their_remedy(output: str, words: str) -> None:
+    assert words in compiler._cause(output)
+
+
+def test_layouts_are_the_compilers() -> None:
+    structs = {
+        "SearchRequest": layout.SEARCH_REQUEST.itemsize,
+        "SearchState": layout.SEARCH_STATE.itemsize,
+        "LevelRecord": layout.LEVEL_RECORD.itemsize,
+        "LaunchArguments": ctypes.sizeof(layout.LaunchArguments),
+        "SearchParameters<int>": ctypes.sizeof(layout.SearchParameters),
+        "SearchParameters<long long>": ctypes.sizeof(layout.SearchParameters),
+    }
+    sizes = ", ".join(f"sizeof(persistent_bfs::{name})" for name in structs)
+    text = (
+        '#include "types.cuh"\n'
+        f'extern "C" __attribute__((visibility("default"))) int sizes[] = {{{sizes}}};\n'
+    )
+    library = ctypes.CDLL(str(compiler.compile_emulated(text, "sizes")))
+    assert list((ctypes.c_int * len(structs)).in_dll(library, "sizes")) == list(structs.values())
+
+
+def test_engines_with_one_loop_share_one_binary() -> None:
+    batched = compiler.render_stub(Config("host_batched"))
+    assert batched == compiler.render_stub(Config("graph_unrolled"))
+    assert batched != compiler.render_stub(Config("host_batched", advance="warp"))
+
+
+@pytest.mark.parametrize("advance", ADVANCES)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nvcc_takes_every_engine_and_mapping(engine: str, advance: str) -> None:
+    try:
+        compiler.find_nvcc()
+    except CompileError as missing:
+        pytest.skip(str(missing))
+    config = Config(engine, advance=advance, predecessors=True, trace=True)
+    binary = compiler.cubin(config, "sm_90").read_bytes()
+    assert binary[:4] == b"\x7fELF"
+    for kernel in config.kernels:
+        assert kernel.encode() in binary
+
+
+def test_the_oldest_and_newest_architectures_are_named() -> None:
+    assert ARCHITECTURES[0] == "sm_75"
+    assert ARCHITECTURES[-1] == "sm_120"
+
+
+def test_importing_the_package_calls_no_compiler_and_no_gpu() -> None:
+    code = (
+        "import subprocess, sys\n"
+        "def refuse(*a, **k): raise SystemExit('a process was started at import')\n"
+        "subprocess.Popen.__init__ = refuse\n"
+        "import persistent_bfs, persistent_bfs.cli\n"
+        "loaded = [m for m in sys.modules if m.split('.')[0] in ('pycuda', 'cuda')]\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,185 @@
+"""Every engine with every mapping, on every kernel device, against answers known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from devices import KERNEL_DEVICES
+from graphs import SMALL, SmallGraph
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from persistent_bfs import BFS, EngineOptions, Graph, read_graph
+from persistent_bfs.config import ADVANCES, APPENDS, ENGINES
+from persistent_bfs.device import open_device
+from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.measure import find_problem
+from persistent_bfs.reference import bfs_reference
+
+COMBINATIONS = [(engine, advance) for engine in ENGINES for advance in ADVANCES]
+
+
+@pytest.fixture(scope="module", params=KERNEL_DEVICES)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    choice = open_device(request.param)
+    assert choice.device is not None
+    with choice.device:
+        yield choice.device
+
+
+def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:
+    fields = {"predecessors": True, "trace": True, "block_threads": 64, **more}
+    return BFS(graph, engine=engine, advance=advance, device=device, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
+@pytest.mark.parametrize(("engine", "advance"), COMBINATIONS)
+def test_small_graphs_are_answered_exactly(
+    device: Device, engine: str, advance: str, small: SmallGraph
+) -> None:
+    with _session(small.graph, device, engine, advance) as search:
+        result = search.run(small.source)
+        assert find_problem(small.graph, result) is None
+        np.testing.assert_array_equal(result.distances, small.distances)
+        depth = max(small.distances)
+        assert result.depth == depth
+        assert result.levels == depth + 1
+        reached = sum(distance >= 0 for distance in small.distances)
+        assert result.reached == result.enqueued == reached
+        assert result.frontier_sizes == [
+            list(small.distances).count(level) for level in range(depth + 1)
+        ]
+        assert result.trace is not None
+        degrees = small.graph.degrees
+        for row in result.trace:
+            frontier = np.flatnonzero(np.array(small.distances) == row.level)
+            assert row.edges == degrees[frontier].sum()
+            assert row.mapping == advance
+
+
+@pytest.mark.parametrize(("engine", "advance"), COMBINATIONS)
+def test_64_bit_offsets_give_the_same_answers(device: Device, engine: str, advance: str) -> None:
+    graph = read_graph("random:300:900").with_offsets(64)
+    assert graph.row_offsets.dtype == np.int64
+    with _session(graph, device, engine, advance) as search:
+        assert find_problem(graph, search.run(7)) is None
+
+
+@pytest.mark.parametrize("append", APPENDS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_append_with_every_engine(device: Device, engine: str, append: str) -> None:
+    graph = read_graph("kron:7:8")
+    source = int(np.argmax(graph.degrees))
+    with _session(graph, device, engine, "warp", append=append) as search:
+        assert find_problem(graph, search.run(source)) is None
+
+
+@pytest.mark.parametrize("block_threads", [32, 96, 1024])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_blocks_of_any_size(device: Device, engine: str, block_threads: int) -> None:
+    graph = read_graph("grid:9x7")
+    with _session(graph, device, engine, "thread", block_threads=block_threads) as search:
+        assert find_problem(graph, search.run(31)) is None
+
+
+@pytest.mark.parametrize("max_depth", [0, 1, 2, 3, 4, 11, 12, 99])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_depth_limit_stops_where_it_says(device: Device, engine: str, max_depth: int) -> None:
+    graph = read_graph("grid:7x7")
+    with _session(graph, device, engine, "thread") as search:
+        result = search.run(0, max_depth=max_depth)
+        assert find_problem(graph, result, max_depth=max_depth) is None
+        assert result.depth == min(max_depth, 12)
+        expected = bfs_reference(graph, 0, max_depth)
+        np.testing.assert_array_equal(result.distances, expected.distances)
+        assert result.frontier_sizes == expected.frontier_sizes.tolist()
+        # The frontier at the limit is counted, not expanded.
+        assert result.trace is not None
+        assert (result.trace[-1].edges == 0) == (max_depth <= 12)
+
+
+@pytest.mark.parametrize("levels_per_launch", [1, 2, 3, 8])
+@pytest.mark.parametrize("engine", ["host_batched", "graph_unrolled", "graph_while"])
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 10])
+def test_any_number_of_levels_a_launch(
+    device: Device, engine: str, levels_per_launch: int, length: int
+) -> None:
+    graph = read_graph(f"path:{length}")
+    options = EngineOptions(levels_per_launch=levels_per_launch)
+    with _session(graph, device, engine, "thread", options=options) as search:
+        result = search.run(0)
+        assert find_problem(graph, result) is None
+        assert result.levels == length
+
+
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 130])
+def test_what_a_search_costs_in_launches_syncs_and_barriers(device: Device, length: int) -> None:
+    graph = read_graph(f"path:{length}")
+    costs = {}
+    for engine in ENGINES:
+        with _session(graph, device, engine, "thread") as search:
+            counters = search.run(0).counters
+            costs[engine] = (counters.launches, counters.host_syncs, counters.barriers)
+    batches = -(-length // 32)
+    replays = -(-length // 64)
+    assert costs == {
+        "host_loop": (length, length, 0),
+        "host_batched": (1 + 32 * batches, batches, 0),
+        "graph_unrolled": (1 + replays, replays, 0),
+        "graph_while": (1, 1, 0),
+        "persistent": (1, 1, length + 1),
+    }
+
+
+@pytest.mark.parametrize(("engine", "advance"), COMBINATIONS)
+def test_a_session_serves_many_searches(device: Device, engine: str, advance: str) -> None:
+    graph = read_graph("random:200:350")
+    with _session(graph, device, engine, advance) as search:
+        for source in (0, 199, 100, 0, 57):
+            result = search.run(source)
+            assert find_problem(graph, result) is None
+            assert result.distances[source] == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_block_is_enough_and_too_many_are_refused(device: Device, engine: str) -> None:
+    graph = read_graph("star:200")
+    with _session(graph, device, engine, "warp", options=EngineOptions(blocks=1)) as search:
+        assert find_problem(graph, search.run(3)) is None
+    if ENGINES[engine].cooperative:
+        options = EngineOptions(blocks=10**6)
+        with (
+            _session(graph, device, engine, "warp", options=options) as search,
+            pytest.raises(DeviceError, match=r"search_persistent: 1000000 blocks of 64 .* \d+ at"),
+        ):
+            search.run(0)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Graph, int]:
+    vertices = draw(st.integers(1, 90))
+    ids = st.integers(0, vertices - 1)
+    arcs = draw(st.lists(st.tuples(ids, ids), max_size=250))
+    rows: list[list[int]] = [[] for _ in range(vertices)]
+    for source, target in arcs:
+        rows[source].append(target)
+    offsets = np.cumsum([0, *map(len, rows)])
+    indices = np.array([target for row in rows for target in row], np.int64)
+    graph = Graph.from_arrays(offsets, indices)
+    return graph, draw(ids)
+
+
+# Directed, with duplicates, self-loops and unreachable vertices, as they come.
+@pytest.mark.parametrize(("engine", "advance"), COMBINATIONS)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(case=graphs())
+def test_random_directed_graphs(
+    device: Device, engine: str, advance: str, case: tuple[Graph, int]
+) -> None:
+    graph, source = case
+    with _session(graph, device, engine, advance) as search:
+        assert find_problem(graph, search.run(source)) is None

@@ -1,0 +1,89 @@
+"""Interleavings on demand: the naive claim discovers twice under some, the CAS claim under none."""
+
+from __future__ import annotations
+
+import pytest
+
+from persistent_bfs import BFS, Graph
+from persistent_bfs.config import ENGINES
+from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
+from persistent_bfs.measure import find_problem
+from persistent_bfs.reference import bfs_serial
+
+pytestmark = pytest.mark.skipif(
+    emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
+)
+
+# Level 1 is {1, 2}; both see the unvisited vertex 3.
+SIX = Graph.from_arrays([0, 2, 4, 6, 8, 9, 9], [1, 2, 2, 3, 3, 4, 4, 5, 5])
+
+
+def _enqueued(engine: str, claim: str, schedule: str, seed: int, advance: str = "thread") -> int:
+    with (
+        EmulatedDevice(schedule=schedule, seed=seed) as device,
+        BFS(SIX, engine=engine, advance=advance, claim=claim, device=device, block_threads=32) as search,
+    ):
+        result = search.run(0)
+        assert result.distances.tolist() == [0, 1, 1, 2, 2, 3]
+        assert result.reached == 6
+        return result.enqueued
+
+
+def test_the_serial_search_gives_the_textbook_order() -> None:
+    found = bfs_serial(SIX, 0)
+    assert found.order.tolist() == [0, 1, 2, 3, 4, 5]
+    assert found.distances.tolist() == [0, 1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("advance", ["thread", "warp"])
+def test_seed_0_makes_the_naive_claim_discover_twice(engine: str, advance: str) -> None:
+    assert _enqueued(engine, "naive", "adversarial", 0, advance) > 6
+
+
+@pytest.mark.parametrize("schedule", ["roundrobin", "random"])
+def test_schedules_that_cannot_split_check_from_write_do_not_show_it(schedule: str) -> None:
+    assert {_enqueued("persistent", "naive", schedule, seed) for seed in range(20)} == {6}
+
+
+def test_the_naive_claim_duplicates_exactly_vertex_3() -> None:
+    assert _enqueued("persistent", "naive", "adversarial", 0) == 7
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("advance", ["thread", "warp"])
+@pytest.mark.parametrize("schedule", ["random", "adversarial"])
+def test_the_cas_claim_never_discovers_twice(engine: str, advance: str, schedule: str) -> None:
+    assert {_enqueued(engine, "cas", schedule, seed, advance) for seed in range(25)} == {6}
+
+
+def test_the_cas_claim_never_discovers_twice_in_1000_adversarial_seeds() -> None:
+    duplicated = 0
+    for seed in range(1000):
+        with (
+            EmulatedDevice(schedule="adversarial", seed=seed) as device,
+            BFS(SIX, engine="host_loop", advance="thread", device=device, block_threads=32) as search,
+        ):
+            result = search.run(0)
+            assert find_problem(SIX, result) is None
+            duplicated += result.enqueued != 6
+    assert duplicated == 0
+
+
+def test_some_adversarial_seeds_show_the_race_and_replay_it() -> None:
+    seeds = [seed for seed in range(1, 200) if _enqueued("host_loop", "naive", "adversarial", seed) > 6]
+    assert seeds
+    assert all(_enqueued("host_loop", "naive", "adversarial", seed) == 7 for seed in seeds[:3])
+
+
+def test_both_compaction_orders_are_seen_over_schedules() -> None:
+    orders = set()
+    for seed in range(60):
+        with (
+            EmulatedDevice(schedule="adversarial", seed=seed) as device,
+            BFS(SIX, engine="host_loop", advance="warp", device=device, block_threads=32) as search,
+        ):
+            search.run(0)
+            assert search._workspace is not None
+            orders.add(tuple(search._workspace.queue.to_host().tolist()[3:5]))
+    assert orders == {(3, 4), (4, 3)}

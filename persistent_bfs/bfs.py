@@ -255,7 +255,9 @@ class BFS:
             fetch_predecessors=self._later("predecessors") if self.config.predecessors else None,
         )
 
-    def _result(self, source: int, *, fetch_distances: Any, fetch_predecessors: Any, **fields: Any) -> BFSResult:
+    def _result(
+        self, source: int, *, fetch_distances: Any, fetch_predecessors: Any, **fields: Any
+    ) -> BFSResult:
         config = self.config
         reference = self.device is None
         return BFSResult(

@@ -236,7 +236,9 @@ def _cause(output: str) -> str:
     return first or "it gave no reason"
 
 
-def _cached(text: str, name: str, suffix: str, compiler: Compiler, options: tuple[str, ...]) -> Path:
+def _cached(
+    text: str, name: str, suffix: str, compiler: Compiler, options: tuple[str, ...]
+) -> Path:
     """Where the binary of ``text`` with these options is or will be."""
     key = hashlib.sha256()
     for part in (compiler.version, *options, text):
@@ -282,9 +284,7 @@ def cubin(config: Config, architecture: str) -> Path:
     target = _cached(text, name, ".cubin", compiler, options)
     if target.is_file():
         return target
-    return _build(
-        target, text, name, [str(compiler.path), *options, "-I", str(source_folder())]
-    )
+    return _build(target, text, name, [str(compiler.path), *options, "-I", str(source_folder())])
 
 
 def emulated_library(config: Config) -> Path:

@@ -166,9 +166,7 @@ def choose(table: Mapping[str, Any], name: str, what: str) -> Any:
     try:
         return table[name]
     except (KeyError, TypeError):
-        raise ValueError(
-            f"unknown {what} {name!r}; choose one of {', '.join(table)}"
-        ) from None
+        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(table)}") from None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ __all__ = [
     "bfs_reference",
     "bfs_serial",
     "check_distances",
+    "check_enqueued",
     "check_frontiers",
     "check_predecessors",
     "lane_slots",
@@ -238,7 +239,9 @@ def check_predecessors(
         Naming the first vertex or arc that fails.
     """
     source = graph.check_source(source)
-    distance = _per_vertex(graph, "distances", distances).astype(np.int64, copy=False)
+    distance = _per_vertex(graph, "distances", distances)
+    if distance.dtype != np.int32:
+        distance = distance.astype(np.int64)
     parent = _per_vertex(graph, "predecessors", predecessors)
     reached = distance >= 0
     child = reached.copy()
@@ -274,7 +277,7 @@ def check_predecessors(
                 f"to {_named(graph, v)} at distance {distance[v]} {why}"
             )
 
-    near, far = distance[sources], distance[targets]
+    near, far = np.repeat(distance, graph.degrees), distance[targets]
     open_end = near >= 0 if max_depth is None else (near >= 0) & (near < max_depth)
     refuse_arc((far > near + 1) & (near >= 0), "spans more than one level")
     refuse_arc(open_end & (far < 0), "leaves the tree")
@@ -298,20 +301,38 @@ def check_frontiers(frontier_sizes: npt.ArrayLike, distances: npt.ArrayLike) -> 
     """
     sizes = np.asarray(frontier_sizes)
     distance = np.asarray(distances)
+    check_enqueued(int(sizes.sum()), distance)
     right = np.bincount(distance[distance >= 0])
-    total, reached = int(sizes.sum()), int(right.sum())
-    if total != reached:
-        fault = "entered more than once" if total > reached else "never entered"
-        raise WrongAnswer(
-            f"frontier sizes add up to {total:,}, but {reached:,} vertices are reached: "
-            f"{abs(total - reached):,} {fault}"
-        )
     if sizes.shape != right.shape:
         raise WrongAnswer(f"{sizes.size} frontiers, but the distances have {right.size} levels")
     level = _first(sizes != right)
     if level is not None:
         raise WrongAnswer(
             f"level {level}: frontier of {sizes[level]}, but {right[level]} vertices lie there"
+        )
+
+
+def check_enqueued(enqueued: int, distances: npt.ArrayLike) -> None:
+    """Check that as many vertices entered frontiers as were reached.
+
+    Parameters
+    ----------
+    enqueued : int
+        Sum of the frontier sizes.
+    distances : (n,) integer array-like
+        The answer of the same search.
+
+    Raises
+    ------
+    WrongAnswer
+        If a vertex entered twice or was lost, which distances alone cannot show.
+    """
+    reached = int(np.count_nonzero(np.asarray(distances) >= 0))
+    if enqueued != reached:
+        fault = "entered more than once" if enqueued > reached else "never entered"
+        raise WrongAnswer(
+            f"frontier sizes add up to {enqueued:,}, but {reached:,} vertices are reached: "
+            f"{abs(enqueued - reached):,} {fault}"
         )
 
 
@@ -323,6 +344,7 @@ def verify(
     frontier_sizes: npt.ArrayLike | None = None,
     max_depth: int | None = None,
     *,
+    enqueued: int | None = None,
     expected: npt.ArrayLike | None = None,
 ) -> None:
     """Check all that a search returned: the one checker of tests, command line and benchmarks.
@@ -337,19 +359,24 @@ def verify(
         Its predecessors.
     frontier_sizes : (levels,) integer array-like, optional
         Its frontier sizes.
+    enqueued : int, optional
+        Their sum, where the sizes themselves were not kept.
     expected : (n,) integer array-like, optional
         Distances of :func:`bfs_reference`, so that many searches cost one reference.
 
     Raises
     ------
     WrongAnswer
-        From :func:`check_distances`, :func:`check_predecessors` or :func:`check_frontiers`.
+        From :func:`check_distances`, :func:`check_predecessors`, :func:`check_frontiers` or
+        :func:`check_enqueued`.
     """
     check_distances(graph, source, distances, max_depth, expected=expected)
     if predecessors is not None:
         check_predecessors(graph, source, distances, predecessors, max_depth)
     if frontier_sizes is not None:
         check_frontiers(frontier_sizes, distances)
+    if enqueued is not None:
+        check_enqueued(enqueued, distances)
 
 
 class LaneSlots(NamedTuple):

@@ -100,6 +100,11 @@ class BFSResult:
         """Frontiers, the source's included."""
         return self.depth + 1
 
+    @property
+    def has_predecessors(self) -> bool:
+        """Whether predecessors were asked for."""
+        return self._fetch_predecessors is not None
+
     @cached_property
     def distances(self) -> Vertices:
         """Distance of every vertex, (n,) int32, -1 where unreachable."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from graphs import FRONTIER_MODEL
 
-from persistent_bfs import BFS, Graph
+from persistent_bfs import BFS
 from persistent_bfs.config import ENGINES
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -15,13 +16,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Level 1 is {1, 2}; both see the unvisited vertex 3.
-SIX = Graph.from_arrays([0, 2, 4, 6, 8, 9, 9], [1, 2, 2, 3, 3, 4, 4, 5, 5])
+SIX = FRONTIER_MODEL
 
 
 def _enqueued(engine: str, claim: str, schedule: str, seed: int, advance: str = "thread") -> int:
     with (
         EmulatedDevice(schedule=schedule, seed=seed) as device,
-        BFS(SIX, engine=engine, advance=advance, claim=claim, device=device, block_threads=32) as search,
+        BFS(
+            SIX, engine=engine, advance=advance, claim=claim, device=device, block_threads=32
+        ) as search,
     ):
         result = search.run(0)
         assert result.distances.tolist() == [0, 1, 1, 2, 2, 3]
@@ -46,8 +49,16 @@ def test_schedules_that_cannot_split_check_from_write_do_not_show_it(schedule: s
     assert {_enqueued("persistent", "naive", schedule, seed) for seed in range(20)} == {6}
 
 
-def test_the_naive_claim_duplicates_exactly_vertex_3() -> None:
-    assert _enqueued("persistent", "naive", "adversarial", 0) == 7
+def test_at_the_worst_level_1_discovers_vertex_3_twice() -> None:
+    with (
+        EmulatedDevice(schedule="adversarial", seed=0) as device,
+        BFS(SIX, advance="thread", claim="naive", device=device, block_threads=32) as search,
+    ):
+        result = search.run(0, max_depth=2)
+        assert result.distances.tolist() == [0, 1, 1, 2, 2, -1]
+        assert result.enqueued == 6  # 0; 1 and 2; then 3, 3 and 4: three discoveries of two
+        assert search._workspace is not None
+        assert sorted(search._workspace.queue.to_host(6)[3:].tolist()) == [3, 3, 4]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -62,7 +73,9 @@ def test_the_cas_claim_never_discovers_twice_in_1000_adversarial_seeds() -> None
     for seed in range(1000):
         with (
             EmulatedDevice(schedule="adversarial", seed=seed) as device,
-            BFS(SIX, engine="host_loop", advance="thread", device=device, block_threads=32) as search,
+            BFS(
+                SIX, engine="host_loop", advance="thread", device=device, block_threads=32
+            ) as search,
         ):
             result = search.run(0)
             assert find_problem(SIX, result) is None
@@ -71,7 +84,9 @@ def test_the_cas_claim_never_discovers_twice_in_1000_adversarial_seeds() -> None
 
 
 def test_some_adversarial_seeds_show_the_race_and_replay_it() -> None:
-    seeds = [seed for seed in range(1, 200) if _enqueued("host_loop", "naive", "adversarial", seed) > 6]
+    seeds = [
+        seed for seed in range(1, 200) if _enqueued("host_loop", "naive", "adversarial", seed) > 6
+    ]
     assert seeds
     assert all(_enqueued("host_loop", "naive", "adversarial", seed) == 7 for seed in seeds[:3])
 

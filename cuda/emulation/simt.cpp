@@ -35,6 +35,7 @@ namespace simt {
 namespace {
 
 constexpr unsigned MAX_THREADS = 1024;
+constexpr std::size_t STACK_RESERVE = 16 * 1024;  // what the runtime itself may need, to complain
 constexpr std::uint64_t LONG_SLICE = 1 << 16;  // points after which even roundrobin moves on
 
 constexpr const char* NAMES[] = {
@@ -243,7 +244,7 @@ unsigned pick(unsigned current) {
             if (run.log_position == launch.log_count) fail("the recorded schedule has ended");
             const SimtStep step = launch.log[run.log_position++];
             next = step.fiber;
-            slice = step.points ? step.points : launch.point_limit;
+            slice = step.points ? step.points : LONG_SLICE + 1;  // no slice is longer
             if (!run.ready.contains(next)) fail("the recorded schedule is not of this launch");
             break;
         }
@@ -292,7 +293,9 @@ __attribute__((noinline)) void preempt() {
     if (run.points > run.launch->point_limit)
         fail_here(text("livelock: still running after %llu scheduling points",
                        static_cast<unsigned long long>(run.launch->point_limit)));
-    record(run.points - run.slice_start);
+    const std::uint64_t passed = run.points - run.slice_start;
+    if (passed > LONG_SLICE) fail_here("the recorded schedule is not of this launch");
+    record(passed);
     if (run.parks) {
         const auto id = static_cast<unsigned>(run.current - run.fibers.data());
         run.ready.erase(id);
@@ -579,17 +582,14 @@ std::uint64_t collective(Operation operation, unsigned mask, std::uint64_t value
     if (const unsigned gone = mask & ~warp.live)
         fail_here(what(operation, site) + text(": the mask %08x names lane %d, which has returned or "
                                                "never was", mask, __builtin_ctz(gone)));
-    // A waiting lane that names this one needs it here; others may have business of their own.
-    for (unsigned rest = warp.waiting; rest; rest &= rest - 1) {
+    // Two lanes that name each other must agree; a lane outside the mask has business of its own.
+    for (unsigned rest = warp.waiting & mask; rest; rest &= rest - 1) {
         const Fiber& other = lanes[__builtin_ctz(rest)];
-        if (other.mask == mask && other.waits == operation) {
-            // What waits inside the mask was compared with this one when it came.
-            if (!(warp.waiting & ~mask)) break;
-            continue;
-        }
+        if (other.mask == mask && other.waits == operation) break;  // and the others did with it
         if (other.mask & own)
-            fail_here("mismatched collective: " + what(operation, site) + text(" with mask %08x, but ", mask) +
-                      who(other) + " waits for it in " + what(other) + text(" with mask %08x", other.mask));
+            fail_here("mismatched collective: " + what(operation, site) +
+                      text(" with mask %08x, but ", mask) + who(other) + " is at " + what(other) +
+                      text(" with mask %08x", other.mask));
     }
     self.waits = operation;
     self.site = site;
@@ -694,10 +694,9 @@ SIMT_HOOK void __tsan_vptr_update(void* p, void*) { simt::access(p, sizeof(void*
 SIMT_HOOK void __tsan_init() {}
 SIMT_HOOK void __tsan_func_exit() {}
 SIMT_HOOK void __tsan_func_entry(void*) {
-    // Room for a frame or two of the runtime must remain.
     const auto* here = static_cast<const char*>(__builtin_frame_address(0));
-    if (simt::run.stack && static_cast<std::size_t>(here - simt::run.stack) < 4096)
-        simt::fail_here(simt::text("needs more than %zu bytes of local memory", simt::STACK_BYTES));
+    if (static_cast<std::size_t>(here - simt::run.stack) < simt::STACK_RESERVE)
+        simt::fail_here(simt::text("needs more than %zu bytes of local memory", simt::STACK_BYTES - simt::STACK_RESERVE));
 }
 
 // Thread-local variables of this library are __shared__ ones: they live in the block's memory.

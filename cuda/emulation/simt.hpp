@@ -20,8 +20,9 @@
 
 #include "runtime.hpp"
 
-// Qualifiers. __restrict__ is g++'s own.
-#define __global__
+// Qualifiers. __restrict__ is g++'s own. A kernel must stay as it is: moved into its caller, which
+// is not instrumented, its accesses would go unseen.
+#define __global__ __attribute__((noipa))
 #define __device__
 #define __host__
 #define __constant__
@@ -36,9 +37,9 @@
     type* const name = static_cast<type*>(simt::dynamic_shared())
 
 // Exports emulate_<kernel>, which calls the kernel with copies of its arguments.
-#define PERSISTENT_BFS_EMULATE(kernel, ...)                                        \
-    extern "C" __attribute__((visibility("default"))) void emulate_##kernel(       \
-        const void* const* arguments) {                                            \
+#define PERSISTENT_BFS_EMULATE(kernel, ...)                                                 \
+    extern "C" __attribute__((visibility("default"))) SIMT_ATOMIC void emulate_##kernel(    \
+        const void* const* arguments) {                                                     \
         simt::call<__VA_ARGS__>(kernel, arguments, std::index_sequence_for<__VA_ARGS__>()); \
     }
 

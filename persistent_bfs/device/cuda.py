@@ -496,4 +496,3 @@ class CudaDevice(Device):
             self._pool.stop_holding()
         self._context.detach()
         self._context = None
-

@@ -193,7 +193,9 @@ def make_workspace(
         offsets = keep(device.upload(row_offsets, "row_offsets"))
         indices = keep(device.upload(col_indices, "col_indices"))
         distances = keep(device.allocate(vertices, np.int32, "distances"))
-        parents = keep(device.allocate(vertices, np.int32, "predecessors")) if predecessors else None
+        parents = (
+            keep(device.allocate(vertices, np.int32, "predecessors")) if predecessors else None
+        )
         queue = keep(device.allocate(capacity, np.int32, "queue"))
         # A record a level, one more for the level after the last, whose edges are cleared early.
         records = (

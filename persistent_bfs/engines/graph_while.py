@@ -19,9 +19,7 @@ class GraphWhile(Engine):
     def prepare(self) -> None:
         """Record the graph."""
         self.shape = self.grid("search_level_while")
-        self.graph = self.device.while_graph(
-            self.stream, self._before, self._body, self._after
-        )
+        self.graph = self.device.while_graph(self.stream, self._before, self._body, self._after)
 
     def _before(self, stream: Stream) -> None:
         stream.copy_to_device(self.workspace.request, self.workspace.host_request)

@@ -70,4 +70,6 @@ class HostLoop(Engine):
     def _shape(self, frontier_size: int) -> LaunchShape:
         """A thread (or a warp, as the mapping has it) for each vertex of the frontier."""
         threads = self.config.block_threads
-        return LaunchShape(self.options.blocks or -(-frontier_size * self.lanes // threads), threads)
+        return LaunchShape(
+            self.options.blocks or -(-frontier_size * self.lanes // threads), threads
+        )

@@ -15,7 +15,7 @@ import re
 import numpy as np
 
 from persistent_bfs.graph import Graph
-from persistent_bfs.io.source import Options, Source, blank_out, line_of_row, without_comments
+from persistent_bfs.io.source import Options, Source, line_of_row, without_comments
 
 PROBLEM = re.compile(rb"(?m)^[ \t]*p[ \t]+(\w+)([^\n]*)")
 
@@ -50,8 +50,10 @@ def _read(source: Source, problem: bytes, *, directed: bool) -> Graph:
     body = b"\n" * (number - 1) + data[match.end() :]
     what = "two integer ids"
     if directed:
-        # With the letters gone what is left is a table of integers, or an error.
-        body = blank_out(body, rb"^[ \t]*a(?=[ \t])")
+        # With the letters gone what is left is a table of integers, or an error. Plain replacement
+        # is ten times as fast as a pattern that matches on every line.
+        body = re.sub(rb"(?m)^(?:[ \t]+a[ \t]|a\t)", b"a ", body)
+        body = (b"\n" + body).replace(b"\na ", b"\n ")[1:]
         what = "'a' and two integer ids"
     ends = source.integers(body, (0, 1), what)
     bad = ((ends < 1) | (ends > vertices)).any(axis=1)

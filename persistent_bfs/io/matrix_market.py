@@ -66,8 +66,9 @@ def read(source: Source, options: Options) -> Graph:
         _fail_short(source, declared, number)
 
     # SciPy gets a banner in its own spelling, and blank lines for the comments, so that the line
-    # numbers in its errors are the file's.
-    text = f"%%MatrixMarket matrix {layout} {field} {symmetry}" + "\n" * (number - 1)
+    # numbers in its errors are the file's. It need not negate or conjugate what it mirrors.
+    mirrored = "symmetric" if layout == "coordinate" and symmetry != "general" else symmetry
+    text = f"%%MatrixMarket matrix {layout} {field} {mirrored}" + "\n" * (number - 1)
     try:
         matrix = scipy.io.mmread(io.BytesIO(text.encode() + source.data[start:]))
     except (ValueError, OverflowError) as error:

@@ -14,7 +14,7 @@ import re
 import numpy as np
 
 from persistent_bfs.graph import Graph
-from persistent_bfs.io.source import Options, Source
+from persistent_bfs.io.source import Options, Source, quote
 
 
 def read(source: Source, options: Options) -> Graph:  # noqa: ARG001 (weights are not structure)
@@ -56,11 +56,10 @@ def read(source: Source, options: Options) -> Graph:  # noqa: ARG001 (weights ar
     try:
         values = source.integers(body, (0,), "integers")[:, 0]
     except ValueError:
-        for number, line in rows:
-            if not re.fullmatch(rb"[\s\d]*", line):
-                source.fail(
-                    f"expected integers, got {line[:60].decode(errors='replace')!r}", number
-                )
+        # The line in that error is the rearranged body's; find the file's own.
+        for (number, line), words in zip(rows, tokens, strict=True):
+            if not all(re.fullmatch(rb"[+-]?\d{1,18}", word) for word in words):
+                source.fail(f"expected integers, got {quote(line)}", number)
         raise
     row_of = np.repeat(np.arange(vertices), counts)
     place = np.arange(values.size) - np.repeat(counts.cumsum() - counts, counts)

@@ -92,7 +92,7 @@ class Source(NamedTuple):
                 for column in columns:
                     text = tokens[column].decode(errors="replace") if column < len(tokens) else ""
                     if not re.fullmatch("[+-]?[0-9]{1,18}", text):
-                        self.fail(f"expected {what}, got {_quote(line)}", number)
+                        self.fail(f"expected {what}, got {quote(line)}", number)
             self.fail(str(error))
 
 
@@ -100,7 +100,8 @@ def _data_lines(body: bytes) -> Iterator[tuple[int, bytes]]:
     return ((n, line) for n, line in enumerate(body.split(b"\n"), 1) if line.strip())
 
 
-def _quote(line: bytes) -> str:
+def quote(line: bytes) -> str:
+    """Return a line as an error shows it: in quotes, and not too long."""
     text = line.strip().decode(errors="replace")
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
@@ -116,16 +117,12 @@ def line_of_row(body: bytes, row: int) -> int:
     return next(number for k, (number, _) in enumerate(_data_lines(body)) if k == row)
 
 
-def blank_out(data: bytes, pattern: bytes) -> bytes:
-    """Remove every match of a multi-line pattern; one that spares line ends keeps line numbers."""
-    return re.sub(b"(?m)" + pattern, b"", data)
-
-
 def without_comments(data: bytes, marks: bytes) -> bytes:
     """Make blank every line whose first character, blanks aside, is one of ``marks``."""
     if not any(mark in data for mark in marks):
         return data
-    return blank_out(data, rb"^[ \t]*[" + marks + rb"][^\n]*")
+    # Line ends stay, so that line numbers do.
+    return re.sub(rb"(?m)^[ \t]*[" + marks + rb"][^\n]*", b"", data)
 
 
 def open_source(path: Path, progress: Progress | None = None) -> Source:

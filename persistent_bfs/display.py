@@ -1,0 +1,309 @@
+"""What the command line shows a person: tables, a late progress bar, a plot.
+
+Each function turns the report that ``--json`` would print into something to look at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Sequence
+from typing import IO, Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from persistent_bfs.doctor import Check
+
+Report = dict[str, Any]
+
+NO_TIME = "The emulated device tells no time: compare what is asked of host and device."
+
+# Of a long table the first and last rows are shown; --json has them all.
+FIRST_ROWS, LAST_ROWS = 24, 8
+# Rich wraps at 80 columns where there is no terminal, which would break tables in files.
+FILE_WIDTH = 240
+
+
+class _Console(Console):
+    """A console that leaves a reader who went away to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        """As `rich.console.Console.on_broken_pipe`."""
+        raise BrokenPipeError
+
+
+def show(content: RenderableType) -> None:
+    """Write to stdout, labels taken literally."""
+    console = _Console(
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=None if sys.stdout.isatty() else FILE_WIDTH,
+    )
+    console.print(content)
+
+
+class LateProgress:
+    """A progress bar on stderr that shows only if the work takes long.
+
+    Call it as ``progress(description, done, total)``.
+    """
+
+    def __init__(self, seconds: float = 1.0) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None)
+        self._timer = threading.Timer(seconds, self._bar.start)
+        self._timer.daemon = True
+
+    def __call__(self, description: str, done: int, total: int) -> None:
+        self._bar.update(self._task, description=description, completed=done, total=total)
+
+    def __enter__(self) -> LateProgress:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._timer.cancel()
+        self._timer.join()
+        self._bar.stop()
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _source(report: Report) -> str:
+    label = str(report["label"])
+    return f"vertex {report['source']}{'' if label == str(report['source']) else f' ({label})'}"
+
+
+def _graph(report: Report) -> str:
+    return f"{report['graph']}: {report['vertices']:,} vertices, {report['arcs']:,} arcs"
+
+
+def _table(*columns: str, title: str = "", words: int = 1) -> Table:
+    """A table whose first ``words`` columns hold words, the others numbers."""
+    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="")
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="left" if position < words else "right")
+    return table
+
+
+def _fill(table: Table, rows: Sequence[Sequence[str]]) -> Table:
+    """Add rows, of many only the first and last."""
+    left_out = len(rows) - FIRST_ROWS - LAST_ROWS
+    if left_out <= 1:
+        first, last = rows, rows[:0]
+    else:
+        first, last = rows[:FIRST_ROWS], rows[-LAST_ROWS:]
+    for row in first:
+        table.add_row(*row)
+    if last:
+        table.add_row("...", f"{left_out:,} more", style="dim")
+    for row in last:
+        table.add_row(*row)
+    return table
+
+
+def search(report: Report) -> RenderableType:
+    """Show what ``run`` found: a summary and, if traced, the levels."""
+    verdict = "verified" if report["verified"] else "WRONG"
+    cost = (
+        _plural(report["launches"], "launch").replace("launchs", "launches"),
+        _plural(report["host_syncs"], "host sync"),
+        _plural(report["barriers"], "barrier"),
+    )
+    how = (
+        "NumPy"
+        if report["device"] == "reference"
+        else f"{report['engine']}, {report['advance']} mapping, {report['claim']} claim, "
+        f"{report['append']} append"
+    )
+    lines = {
+        "graph": _graph(report),
+        "source": _source(report),
+        "engine": how + (f", {report['shape']}" if report["shape"] else ""),
+        "device": report["reason"],
+        "answer": f"{_plural(report['levels'], 'level')}, depth {report['depth']:,}, "
+        f"{report['reached']:,} reached: {verdict}",
+        "frontiers": f"{report['enqueued']:,} vertices in all",
+        "cost": ", ".join(cost),
+        "time": _time(report),
+    }
+    if report["counts"]:
+        shown = (f"{name.replace('_', ' ')} {n:,}" for name, n in report["counts"].items() if n)
+        lines["counts"] = ", ".join(shown)
+    summary = Table.grid(padding=(0, 2))
+    for name, line in lines.items():
+        wrong = name == "answer" and not report["verified"]
+        summary.add_row(Text(name, style="dim"), Text(line, style="bold red" if wrong else ""))
+    return Group(summary, _trace(report["trace"])) if report["trace"] else summary
+
+
+def _time(report: Report) -> str:
+    if not report["verified"]:
+        return "none, for a wrong answer"
+    if report["device"] == "emulated":
+        return "none: the emulated device tells no time"
+    if report["device_ms"] is None:
+        return f"{report['wall_ms']:,.3f} ms"
+    rate = f", {report['teps'] / 1e9:,.3f} GTEPS" if report["teps"] else ""
+    return (
+        f"{report['device_ms']:,.3f} ms by the device, {report['wall_ms']:,.3f} by the host{rate}"
+    )
+
+
+def _trace(rows: list[Report]) -> Table:
+    timed = rows[0]["begin_ns"] is not None
+    table = _table("level", "frontier", "edges", *(("µs",) if timed else ()), words=0)
+    cells = [
+        (
+            str(row["level"]),
+            _count(row["frontier"]),
+            _count(row["edges"]),
+            *((("-" if row["ns"] is None else f"{row['ns'] / 1e3:,.2f}"),) if timed else ()),
+        )
+        for row in rows
+    ]
+    return _fill(table, cells)
+
+
+def comparison(report: Report) -> RenderableType:
+    """Show what ``compare`` found: a row an engine and mapping, the fastest marked."""
+    rows = report["rows"]
+    emulated = report["device"] == "emulated"
+    own = ("lane slots", "atomics") if emulated else ("ms", "min - max", "µs a level", "speedup")
+    table = _table("engine", "mapping", "launches", "host syncs", "barriers", *own, "", words=2)
+    fastest = min((row["device_ms"] for row in rows if row["device_ms"]), default=None)
+    for row in rows:
+        style = "bold green" if fastest and row["device_ms"] == fastest else ""
+        table.add_row(
+            row["engine"],
+            row["advance"],
+            *(_count(row[name]) for name in ("launches", "host_syncs", "barriers")),
+            *(_counts(row) if emulated else _times(row)),
+            "verified" if row["verified"] else "WRONG",
+            style=style if row["verified"] else "bold red",
+        )
+    heading = (
+        f"{_graph(report)}; from {_source(report)}: {report['levels']:,} levels, "
+        f"{report['reached']:,} reached"
+    )
+    if emulated:
+        note = NO_TIME
+    else:
+        note = (
+            f"Median of {_plural(report['repeat'], 'search')} by the device's clock; speedup over "
+            "host_loop with the same mapping."
+        ).replace("searchs", "searches")
+    device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
+    return Group(Text(heading), Text(device, style="dim"), table, Text(note, style="dim"))
+
+
+def _counts(row: Report) -> tuple[str, str]:
+    return _count(row["lane_slots"]), _count(row["atomics"])
+
+
+def _times(row: Report) -> tuple[str, ...]:
+    if row["ms"] is None:
+        return ("-",) * 4
+    ms, speedup = row["ms"], row["speedup_vs_host_loop"]
+    return (
+        f"{ms['median']:,.3f}",
+        f"{ms['min']:,.3f} - {ms['max']:,.3f}",
+        f"{row['us_per_level']:,.2f}",
+        "-" if speedup is None else f"{speedup:,.2f}x",
+    )
+
+
+def levels(report: Report) -> RenderableType:
+    """Show the level table and, below it, its totals and the share of slots that carry an edge."""
+    table = _table(
+        *("level", "frontier", "edges", "max degree", "busiest", "warps"),
+        *("thread slots", "warp slots", "edge slots"),
+        title=f"{_graph(report)}; from {_source(report)}",
+        words=0,
+    )
+
+    def cells(row: Report, level: str, busiest: str) -> list[str]:
+        numbers = (row["frontier"], row["edges"], row["max_degree"])
+        slots = row["lane_slots"].values()
+        return [level, *map(_count, numbers), busiest, *map(_count, (row["warps"], *slots))]
+
+    _fill(table, [cells(row, str(row["level"]), row["busiest"]) for row in report["rows"]])
+    table.add_section()
+    table.add_row(*cells(report["totals"], "total", ""), style="bold")
+    shares = (f"{share:.1%}" for share in report["useful_share"].values())
+    table.add_row("useful", *("",) * 5, *shares)
+    return table
+
+
+def choices(report: dict[str, list[Report]]) -> RenderableType:
+    """Show every table of choices."""
+    listing = Table.grid(padding=(0, 2))
+    listing.add_column(no_wrap=True)
+    listing.add_column()
+    for what, rows in report.items():
+        listing.add_row(Text(what, style="bold"), "")
+        for row in rows:
+            listing.add_row(f"  {row.get('name') or row['usage']}", _about(row))
+    return listing
+
+
+def _about(row: Report) -> str:
+    if "usable" in row:
+        return "usable" if row["usable"] else f"not usable: {row['problem']}"
+    if "title" in row:
+        return f"{row['title']} {' '.join(row['extensions'])}".strip()
+    return str(row.get("trade_off") or row.get("description") or row["file"])
+
+
+def diagnosis(checks: Sequence[Check]) -> RenderableType:
+    """Show each check, and under one that failed what to do."""
+    marks = {
+        True: Text("ok", style="green"),
+        False: Text("no", style="bold red"),
+        None: Text("-", style="dim"),
+    }
+    table = Table.grid(padding=(0, 2))
+    for check in checks:
+        table.add_row(marks[check.ok], check.name, check.detail)
+        if check.remedy and not check.ok:
+            table.add_row("", "", Text(f"-> {check.remedy}", style="yellow"))
+    return table
+
+
+def plot_comparison(report: Report, file: IO[bytes], format: str) -> None:
+    """Draw a comparison as bars: µs a level, or what is asked of host and device if untimed."""
+    figure = importlib.import_module("matplotlib.figure").Figure(layout="constrained")
+    axes = figure.add_subplot()
+    rows = report["rows"][::-1]
+    names = [f"{row['engine']}, {row['advance']}" for row in rows]
+    if any(row["us_per_level"] for row in rows):
+        axes.barh(names, [row["us_per_level"] or 0 for row in rows])
+        axes.set_xlabel("µs a level, median")
+    else:
+        left = [0] * len(rows)
+        for what in ("launches", "host_syncs", "barriers"):
+            values = [row[what] for row in rows]
+            axes.barh(names, values, left=left, label=what.replace("_", " "))
+            left = [a + b for a, b in zip(left, values, strict=True)]
+        axes.set_xlabel("asked of host and device in one search (no time on this device)")
+        axes.legend()
+    axes.set_title(f"{report['graph']}, {report['levels']:,} levels, {report['device_name']}")
+    figure.savefig(file, format=format)

@@ -1,0 +1,322 @@
+"""The session and its results: what is refused, what is kept, what is given back."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from devices import KERNEL_DEVICES
+
+from persistent_bfs import BFS, DeviceError, DeviceMemoryError, Graph, bfs, read_graph
+from persistent_bfs.bfs import choose_advance, choose_engine, memory_needed
+from persistent_bfs.device import open_device
+from persistent_bfs.device.base import Device
+from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
+
+
+SESSION = sys.modules[BFS.__module__]
+
+
+@pytest.fixture(scope="module", params=KERNEL_DEVICES)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    choice = open_device(request.param)
+    assert choice.device is not None
+    with choice.device:
+        yield choice.device
+
+
+@pytest.fixture(scope="module", params=["reference", *KERNEL_DEVICES])
+def any_device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_one_call_answers(any_device: str) -> None:
+    result = bfs(read_graph("grid:5x4"), 0, device=any_device, predecessors=True)
+    x, y = np.meshgrid(np.arange(5), np.arange(4))
+    np.testing.assert_array_equal(result.distances, (x + y).ravel())
+    assert result.distances.dtype == result.predecessors.dtype == np.int32
+    assert (result.levels, result.depth, result.reached) == (8, 7, 20)
+    assert result.device == any_device
+    assert result.predecessors[0] == -1
+    assert result.predecessors[1] == 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [0, np.int32(3), np.int64(3), np.uint8(3), np.array(3)],
+    ids=lambda s: type(s).__name__,
+)
+def test_any_integer_is_a_source(source: object) -> None:
+    result = bfs(read_graph("path:6"), source, device="reference")  # type: ignore[arg-type]
+    assert result.distances[int(source)] == 0  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [(-1, ValueError), (6, ValueError), (2**40, ValueError), (1.5, TypeError), (True, TypeError),
+     ("a", (TypeError, ValueError)), (None, TypeError), (np.float32(1), TypeError)],
+)  # fmt: skip
+def test_a_bad_source_is_refused_before_any_device_work(
+    source: object, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SESSION, "open_device", lambda *_, **__: pytest.fail("opened"))
+    with pytest.raises(error):
+        bfs(read_graph("path:6"), source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("max_depth", "error"), [(-1, ValueError), (1.0, TypeError), (True, TypeError)]
+)
+def test_a_bad_depth_is_refused(max_depth: object, error: type[Exception]) -> None:
+    with BFS(read_graph("path:6"), device="reference") as search, pytest.raises(error):
+        search.run(0, max_depth=max_depth)  # type: ignore[arg-type]
+
+
+def test_a_depth_limit_past_any_depth_is_none(any_device: str) -> None:
+    result = bfs(read_graph("path:6"), 0, device=any_device, max_depth=2**40)
+    assert result.depth == 5
+
+
+@pytest.mark.parametrize("name", ["quantum", "cuda:x", "emulated:1", "reference:0"])
+def test_an_unknown_device_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="unknown device"):
+        BFS(read_graph("path:6"), device=name)
+
+
+def test_a_name_in_no_table_is_refused_before_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SESSION, "open_device", lambda *_, **__: pytest.fail("opened"))
+    with pytest.raises(ValueError, match="unknown advance"):
+        BFS(read_graph("path:6"), advance="lane")
+
+
+def test_a_result_outlives_its_session_once_looked_at(device: Device) -> None:
+    with BFS(read_graph("path:40"), device=device) as search:
+        first = search.run(0)
+        assert first.distances[39] == 39
+        search.run(39)
+        assert first.distances[39] == 39
+        unseen = search.run(20)
+    assert first.reached == 40
+    with pytest.raises(DeviceError, match="been closed since"):
+        _ = unseen.distances
+    with pytest.raises(ValueError, match="closed"):
+        search.run(0)
+    search.close()
+
+
+def test_a_result_not_looked_at_is_gone_after_the_next_search(device: Device) -> None:
+    with BFS(read_graph("path:40"), device=device) as search:
+        first = search.run(0)
+        search.run(1)
+        with pytest.raises(DeviceError, match="searched again since"):
+            _ = first.distances
+
+
+def test_predecessors_that_were_not_asked_for_are_refused(any_device: str) -> None:
+    result = bfs(read_graph("path:4"), 0, device=any_device)
+    with pytest.raises(ValueError, match="pass predecessors=True"):
+        _ = result.predecessors
+
+
+def test_int64_read_only_and_strided_arrays_are_accepted_and_not_written(device: Device) -> None:
+    wide = np.zeros(14, np.int64)
+    wide[::2] = [0, 2, 4, 6, 8, 9, 9]
+    offsets = wide[::2]
+    indices = np.array([1, 2, 2, 3, 3, 4, 4, 5, 5], np.int64)
+    offsets.flags.writeable = indices.flags.writeable = False
+    before = offsets.copy(), indices.copy()
+    result = bfs(Graph.from_arrays(offsets, indices), 0, device=device)
+    assert result.distances.tolist() == [0, 1, 1, 2, 2, 3]
+    np.testing.assert_array_equal(offsets, before[0])
+    np.testing.assert_array_equal(indices, before[1])
+
+
+def test_memory_is_estimated_from_two_numbers() -> None:
+    needed = memory_needed(1_000, 3_000_000_000, predecessors=True, trace=True)
+    assert needed == {
+        "row_offsets": 1001 * 8,
+        "col_indices": 12_000_000_000,
+        "distances": 4_000,
+        "queue": 4_000,
+        "predecessors": 4_000,
+        "trace": 1002 * 32,
+    }
+    assert memory_needed(1_000, 1_000)["row_offsets"] == 1001 * 4
+    assert memory_needed(1_000, 1_000, exact=False)["queue"] == 8_000
+
+
+def test_a_graph_that_does_not_fit_is_refused_with_numbers_and_leaks_nothing() -> None:
+    from persistent_bfs.device.emulated import EmulatedDevice
+
+    graph = read_graph("grid:100x100")
+    needed = sum(memory_needed(graph.vertices, graph.arcs).values())
+    with EmulatedDevice(memory_bytes=needed - 1) as device:
+        free = device.free_bytes()
+        with pytest.raises(
+            DeviceMemoryError, match=rf"needs {needed:,} bytes .* {free:,} are free"
+        ):
+            BFS(graph, device=device)
+        assert device.free_bytes() == free
+
+
+def test_a_failure_while_preparing_gives_the_memory_back(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = device.free_bytes()
+    monkeypatch.setattr(device, "load", lambda _: (_ for _ in ()).throw(DeviceError("no")))
+    with pytest.raises(DeviceError, match="no"):
+        BFS(read_graph("grid:300x300"), device=device)
+    assert device.free_bytes() == free
+
+
+def test_two_small_graphs_in_turn_leave_memory_flat(device: Device) -> None:
+    graphs = [read_graph("grid:20x20"), read_graph("star:300")]
+
+    def turns(count: int) -> int:
+        for turn in range(count):
+            with BFS(graphs[turn % 2], device=device) as search:
+                assert search.run(0).enqueued == graphs[turn % 2].vertices
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = turns(100)
+    free = device.free_bytes()
+    assert turns(900) - before < 16 * 1024  # kB
+    assert device.free_bytes() == free
+
+
+def test_the_same_search_again_and_again_gives_the_same_distances(device: Device) -> None:
+    graph = read_graph("kron:8:16")
+    source = int(np.argmax(graph.degrees))
+    with BFS(graph, device=device) as search:
+        first = search.run(source).distances
+        assert find_problem(graph, search.run(source)) is None
+        repeats = 1000 if device.info.kind == "cuda" else 50
+        for _ in range(repeats):
+            np.testing.assert_array_equal(search.run(source).distances, first)
+
+
+def test_measuring_checks_first_and_times_only_what_has_a_clock(device: Device) -> None:
+    with BFS(read_graph("grid:30x30"), device=device) as search:
+        measured = measure(search, 0, repeat=3)
+        assert measured.verified
+        if device.info.kind == "cuda":
+            assert measured.device is not None
+            assert measured.wall is not None
+            assert len(measured.device.samples) == 3
+            assert 0 < measured.device.min <= measured.device.median <= measured.wall.max
+        else:
+            assert measured.device is None
+            assert measured.result.wall_ms is None
+        wrong = np.zeros(900, np.int32)
+        assert not measure(search, 0, repeat=1, expected=wrong).verified
+        with pytest.raises(ValueError, match="repeat is 0"):
+            measure(search, 0, repeat=0)
+
+
+def test_spreads_and_means() -> None:
+    assert Timing((3.0, 1.0, 2.0)).spread() == {"min": 1.0, "median": 2.0, "max": 3.0}
+    assert harmonic_mean([1.0, 3.0]) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("cooperative", "while_nodes", "engine"),
+    [(True, True, "persistent"), (False, True, "graph_while"), (False, False, "graph_unrolled")],
+)
+def test_the_automatic_engine_is_one_the_device_has(
+    cooperative: bool, while_nodes: bool, engine: str
+) -> None:
+    from dataclasses import replace
+
+    from persistent_bfs.device.emulated import EmulatedDevice
+
+    with EmulatedDevice() as device:
+        device.info = replace(
+            device.info, cooperative_launch=cooperative, while_nodes=while_nodes, driver="CUDA 12.2"
+        )
+        assert choose_engine("auto", device)[0] == engine
+        name, why = choose_engine("graph_while", device)
+        assert name == ("graph_while" if while_nodes else "graph_unrolled")
+        assert ("12.4" in why) != while_nodes
+        with BFS(read_graph("path:9"), engine=name, device=device) as search:
+            assert find_problem(search.graph, search.run(0)) is None
+
+
+def test_the_automatic_mapping_follows_the_largest_degree() -> None:
+    assert choose_advance("auto", read_graph("grid:9x9"))[0] == "thread"
+    assert choose_advance("auto", read_graph("star:99"))[0] == "warp"
+    assert choose_advance("warp", read_graph("grid:9x9")) == ("warp", "")
+
+
+def test_what_was_chosen_and_why_is_in_the_result() -> None:
+    result = bfs(read_graph("star:99"), 0, device="emulated")
+    assert result.engine == "persistent"
+    assert result.advance == "warp"
+    assert "emulated device: asked for" in result.reason
+    assert "warp mapping: the largest degree is 98" in result.reason
+
+
+@pytest.mark.cuda
+def test_a_forked_process_is_told_to_spawn() -> None:
+    choice = open_device("cuda")
+    assert choice.device is not None
+    with choice.device as device, BFS(read_graph("path:9"), device=device) as search:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                search.run(0)
+                message = b"ran"
+            except DeviceError as error:
+                message = str(error).encode()
+            os.write(writer, message)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert b'get_context("spawn")' in os.read(reader, 4096)
+        assert search.run(0).reached == 9
+
+
+@pytest.mark.cuda
+def test_pytorch_in_the_same_process_still_works() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.arange(10, device="cuda").sum().item()
+    assert bfs(read_graph("path:9"), 0, device="cuda").reached == 9
+    assert torch.arange(10, device="cuda").sum().item() == before == 45
+    assert bfs(read_graph("path:9"), 0, device="cuda").reached == 9
+
+
+@pytest.mark.cuda
+def test_another_thread_at_work_during_capture_does_no_harm() -> None:
+    import threading
+
+    choice = open_device("cuda")
+    assert choice.device is not None
+    with choice.device as device:
+        stop = threading.Event()
+        failures: list[Exception] = []
+
+        def disturb() -> None:
+            try:
+                while not stop.is_set():
+                    with device.current():
+                        device.driver.Context.synchronize()  # type: ignore[attr-defined]
+                        device.driver.mem_alloc(1024).free()  # type: ignore[attr-defined]
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        try:
+            for engine in ("graph_unrolled", "graph_while"):
+                for _ in range(5):
+                    with BFS(read_graph("path:90"), engine=engine, device=device) as search:
+                        assert search.run(0).reached == 90
+        finally:
+            stop.set()
+            thread.join()
+        assert not failures

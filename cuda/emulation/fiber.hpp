@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 #include <vector>
 
 #if !defined(__x86_64__) || !defined(__linux__)
@@ -45,66 +46,70 @@ constexpr std::size_t STACK_BYTES = 64 * 1024;
 
 // Stacks are mapped once, each above a page that faults, and serve every later launch.
 class StackPool {
-  public:
-    char* operator[](std::size_t i) const { return stacks_[i]; }
+ public:
+  char* operator[](std::size_t i) const { return stacks_[i]; }
 
-    void reserve(std::size_t count) {
-        while (stacks_.size() < count) {
-            void* const chunk = mmap(nullptr, CHUNK * STRIDE, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-            if (chunk == MAP_FAILED) throw std::bad_alloc();
-            for (std::size_t i = 0; i < CHUNK; ++i) {
-                char* const guard = static_cast<char*>(chunk) + i * STRIDE;
-                if (mprotect(guard, PAGE, PROT_NONE) != 0) throw std::bad_alloc();
-                stacks_.push_back(guard + PAGE);
-            }
-        }
+  void reserve(std::size_t count) {
+    while (stacks_.size() < count) {
+      void* const chunk = mmap(nullptr, CHUNK * STRIDE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+      if (chunk == MAP_FAILED) throw std::bad_alloc();
+      for (std::size_t i = 0; i < CHUNK; ++i) {
+        char* const guard = static_cast<char*>(chunk) + i * STRIDE;
+        if (mprotect(guard, PAGE, PROT_NONE) != 0) throw std::bad_alloc();
+        stacks_.push_back(guard + PAGE);
+      }
     }
+  }
 
-    // A saved stack pointer from which the i-th fiber starts in entry.
-    void* start(std::size_t i, void (*entry)()) const {
-        // Tops at one offset in every page would share a few cache sets: spread them.
-        const std::size_t colour = i % 7 * 512;
-        auto* top = reinterpret_cast<void**>(stacks_[i] + STACK_BYTES - colour);
-        *--top = nullptr;  // entry never returns; this keeps its frame aligned
-        *--top = reinterpret_cast<void*>(entry);
-        return top - 6;  // what simt_switch pops; the values do not matter
-    }
+  // A saved stack pointer from which the i-th fiber starts in entry.
+  void* start(std::size_t i, void (*entry)()) const {
+    // Tops at one offset in every page would share a few cache sets: spread them.
+    const std::size_t colour = i % 7 * 512;
+    auto* top = reinterpret_cast<void**>(stacks_[i] + STACK_BYTES - colour);
+    *--top = nullptr;  // entry never returns; this keeps its frame aligned
+    *--top = reinterpret_cast<void*>(entry);
+    return top - 6;  // what simt_switch pops; the values do not matter
+  }
 
-  private:
-    static constexpr std::size_t CHUNK = 64, STRIDE = STACK_BYTES + PAGE;
-    std::vector<char*> stacks_;
+ private:
+  static constexpr std::size_t CHUNK = 64, STRIDE = STACK_BYTES + PAGE;
+  std::vector<char*> stacks_;
 };
 
 // A set of fibers that is walked in cyclic order.
 class FiberSet {
-  public:
-    static constexpr unsigned NONE = ~0u;
+ public:
+  static constexpr unsigned NONE = ~0u;
 
-    void reset(unsigned fibers) { words_.assign((fibers + 63) / 64, 0); }
-    void insert(unsigned fiber) { words_[fiber / 64] |= bit(fiber); }
-    void erase(unsigned fiber) { words_[fiber / 64] &= ~bit(fiber); }
-    bool contains(unsigned fiber) const {
-        return fiber / 64 < words_.size() && (words_[fiber / 64] & bit(fiber));
+  void reset(unsigned fibers) { words_.assign((fibers + 63) / 64, 0); }
+  void insert(unsigned fiber) { words_[fiber / 64] |= bit(fiber); }
+  void erase(unsigned fiber) { words_[fiber / 64] &= ~bit(fiber); }
+  bool contains(unsigned fiber) const {
+    return fiber / 64 < words_.size() && (words_[fiber / 64] & bit(fiber));
+  }
+
+  // Moves all members of the other set into this one.
+  void take(FiberSet& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= std::exchange(other.words_[i], 0);
+  }
+
+  // The first member at or after `from`, else the first of all.
+  unsigned next(unsigned from) const {
+    const std::size_t count = words_.size();
+    std::size_t word = from / 64 < count ? from / 64 : 0;
+    std::uint64_t bits = words_[word] & (from / 64 < count ? ~0ull << from % 64 : ~0ull);
+    for (std::size_t turned = 0; turned <= count; ++turned) {
+      if (bits) return static_cast<unsigned>(word * 64 + __builtin_ctzll(bits));
+      if (++word == count) word = 0;
+      bits = words_[word];
     }
-    void swap(FiberSet& other) { words_.swap(other.words_); }
+    return NONE;
+  }
 
-    // The first member at or after `from`, else the first of all.
-    unsigned next(unsigned from) const {
-        const std::size_t count = words_.size();
-        std::size_t word = from / 64 < count ? from / 64 : 0;
-        std::uint64_t bits = words_[word] & (from / 64 < count ? ~0ull << from % 64 : ~0ull);
-        for (std::size_t turned = 0; turned <= count; ++turned) {
-            if (bits) return static_cast<unsigned>(word * 64 + __builtin_ctzll(bits));
-            if (++word == count) word = 0;
-            bits = words_[word];
-        }
-        return NONE;
-    }
-
-  private:
-    static std::uint64_t bit(unsigned fiber) { return 1ull << fiber % 64; }
-    std::vector<std::uint64_t> words_;
+ private:
+  static std::uint64_t bit(unsigned fiber) { return 1ull << fiber % 64; }
+  std::vector<std::uint64_t> words_;
 };
 
 }  // namespace simt

@@ -6,48 +6,48 @@
 #include <cstdint>
 
 struct SimtRange {  // memory that kernels may touch
-    std::uint64_t base;
-    std::uint64_t bytes;
-    const char* name;
-    std::uint64_t writable;
+  std::uint64_t base;
+  std::uint64_t bytes;
+  const char* name;
+  std::uint64_t writable;
 };
 
 struct SimtStep {  // one line of a recorded schedule
-    std::uint32_t fiber;
-    std::uint32_t points;  // scheduling points until it was switched away; 0: until it waited
+  std::uint32_t fiber;
+  std::uint32_t points;  // scheduling points until it was switched away; 0: until it waited
 };
 
 enum SimtSchedule : std::uint32_t { ROUNDROBIN, RANDOM, ADVERSARIAL, REPLAY };
 
 struct SimtLaunch {
-    std::uint32_t blocks;
-    std::uint32_t threads;
-    std::uint32_t dynamic_shared_bytes;
-    std::uint32_t cooperative;
-    std::uint32_t resident_blocks;  // blocks that run side by side; 0: all
-    std::uint32_t schedule;
-    std::uint64_t seed;
-    std::uint64_t launch_index;  // with the seed, starts the random numbers
-    std::uint64_t point_limit;   // scheduling points after which a launch counts as livelocked
-    const SimtRange* ranges;     // none: nothing is checked
-    std::uint64_t range_count;
-    SimtStep* log;  // recorded into; for REPLAY, read
-    std::uint64_t log_capacity;
-    std::uint64_t log_count;  // for REPLAY, given; else set
+  std::uint32_t blocks;
+  std::uint32_t threads;
+  std::uint32_t dynamic_shared_bytes;
+  std::uint32_t cooperative;
+  std::uint32_t resident_blocks;  // blocks that run side by side; 0: all
+  std::uint32_t schedule;
+  std::uint64_t seed;
+  std::uint64_t launch_index;  // with the seed, starts the random numbers
+  std::uint64_t point_limit;   // scheduling points after which a launch counts as livelocked
+  const SimtRange* ranges;     // none: nothing is checked
+  std::uint64_t range_count;
+  SimtStep* log;  // recorded into; for REPLAY, read
+  std::uint64_t log_capacity;
+  std::uint64_t log_count;  // for REPLAY, given; else set
 };
 
-struct SimtCounters {  // a launch adds to them
-    std::uint64_t plain_loads;      // of global memory
-    std::uint64_t plain_stores;
-    std::uint64_t shared_accesses;  // plain ones
-    std::uint64_t atomics;
-    std::uint64_t relaxed_loads;
-    std::uint64_t relaxed_stores;
-    std::uint64_t warp_collectives;
-    std::uint64_t block_barriers;
-    std::uint64_t grid_barriers;
-    std::uint64_t lane_slots;
-    std::uint64_t fiber_switches;
+struct SimtCounters {         // a launch adds to them
+  std::uint64_t plain_loads;  // of global memory
+  std::uint64_t plain_stores;
+  std::uint64_t shared_accesses;  // plain ones
+  std::uint64_t atomics;
+  std::uint64_t relaxed_loads;
+  std::uint64_t relaxed_stores;
+  std::uint64_t warp_collectives;
+  std::uint64_t block_barriers;
+  std::uint64_t grid_barriers;
+  std::uint64_t lane_slots;
+  std::uint64_t fiber_switches;
 };
 
 #define SIMT_EXPORT extern "C" __attribute__((visibility("default")))

@@ -16,21 +16,50 @@ constexpr unsigned WARP = 32;
 constexpr unsigned char POISON = 0xCC;  // fills shared memory at block start, and lost shuffles
 
 struct Index {
-    unsigned x, y, z;
+  unsigned x, y, z;
 };
 
-// Where in the kernel sources a thread waits. SIMT_HERE, as last parameters, takes the caller's line.
+// Where in the kernel sources a thread waits. SIMT_HERE, as last parameters: the caller's line.
 struct Site {
-    const char* file;
-    int line;
+  const char* file;
+  int line;
 };
 #define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 enum class Operation : std::uint8_t {
-    none, syncthreads, syncthreads_or, syncthreads_and, syncthreads_count, grid_sync,
-    syncwarp, ballot, any, all, shuffle, shuffle_up, shuffle_down, shuffle_xor, match_any, match_all,
-    reduce_add, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor,
+  none,
+  syncthreads,
+  syncthreads_or,
+  syncthreads_and,
+  syncthreads_count,
+  grid_sync,
+  syncwarp,
+  ballot,
+  any,
+  all,
+  shuffle,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor,
+  match_any,
+  match_all,
+  reduce_add,
+  reduce_min,
+  reduce_max,
+  reduce_and,
+  reduce_or,
+  reduce_xor,
 };
+
+// What messages call them, in the same order.
+constexpr const char* NAMES[] = {"nothing",           "__syncthreads",       "__syncthreads_or",
+                                 "__syncthreads_and", "__syncthreads_count", "grid sync",
+                                 "__syncwarp",        "__ballot_sync",       "__any_sync",
+                                 "__all_sync",        "__shfl_sync",         "__shfl_up_sync",
+                                 "__shfl_down_sync",  "__shfl_xor_sync",     "__match_any_sync",
+                                 "__match_all_sync",  "__reduce_add_sync",   "__reduce_min_sync",
+                                 "__reduce_max_sync", "__reduce_and_sync",   "__reduce_or_sync",
+                                 "__reduce_xor_sync"};
 
 // Who is running: constant within a thread, so the compiler may keep the answer.
 __attribute__((const)) Index thread_index();

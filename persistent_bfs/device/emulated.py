@@ -56,6 +56,7 @@ _MARGIN = 256
 
 # A recorded schedule: which fiber ran, and for how many scheduling points (0: until it waited).
 SCHEDULE_STEP = np.dtype([("fiber", np.uint32), ("points", np.uint32)])
+_LOG_STEPS = 2**22
 
 
 class _Range(ctypes.Structure):
@@ -90,9 +91,10 @@ class _Launch(ctypes.Structure):
 class EmulationCounters:
     """What the kernels did since the last `reset`, exactly.
 
-    Loads and stores count machine accesses of the compiled kernel to global memory, whatever their
-    size; ``shared_accesses`` those to shared memory. Atomics and relaxed accesses count in either.
-    A warp collective, a block barrier and a grid barrier each count once, not once a thread.
+    Loads and stores count the compiled kernel's accesses to global memory, whatever their size (a
+    vector may be loaded whole or by its parts); ``shared_accesses`` those to shared memory.
+    Atomics and relaxed accesses count in either. A warp collective, a block barrier and a grid
+    barrier each count once, not once a thread.
     ``lane_slots`` is what kernels report of lanes kept busy or waiting.
     """
 
@@ -294,8 +296,9 @@ class EmulatedDevice(Device):
     ----------
     schedule
         ``roundrobin``: each thread runs until it waits or spins. ``random``: threads may also be
-        switched at atomics, collectives and barriers. ``adversarial``: at any access; with seed 0
-        each thread is parked just before each of its plain writes until no other can run.
+        switched at atomics, collectives and barriers. ``adversarial``: at any access, and by
+        some seeds parked just before plain writes; with seed 0 each thread is, before each of its
+        plain writes, until no other can run.
     seed
         Starts the random schedules; the same seed gives the same run of the same launches.
     multiprocessors, blocks_per_multiprocessor
@@ -602,7 +605,7 @@ class EmulatedDevice(Device):
     def _log(self) -> HostArray | None:
         if self._replays:
             return self._replays[0]
-        return np.zeros(2**22, SCHEDULE_STEP) if self.record else None
+        return np.empty(_LOG_STEPS, SCHEDULE_STEP) if self.record else None
 
     def _current_ranges(self) -> ctypes.Array[_Range]:
         if self._ranges is None:

@@ -11,12 +11,12 @@ struct Arguments {
   unsigned long long handle;
 };
 
-#define KERNEL(name)                                                                       \
-  static __device__ void name##_body(int* in, int* out, int n);                            \
-  extern "C" __global__ void __launch_bounds__(1024) name(Arguments a) {                   \
-    name##_body(a.in, a.out, a.n);                                                         \
-  }                                                                                        \
-  PERSISTENT_BFS_EMULATE(name, Arguments)                                                  \
+#define KERNEL(name)                                                                      \
+  static __device__ void name##_body(int* in, int* out, int n);                           \
+  extern "C" __global__ void __launch_bounds__(1024) name(Arguments a) {                  \
+    name##_body(a.in, a.out, a.n);                                                        \
+  }                                                                                       \
+  PERSISTENT_BFS_EMULATE(name, Arguments)                                                 \
   static __device__ void name##_body([[maybe_unused]] int* in, [[maybe_unused]] int* out, \
                                      [[maybe_unused]] int n)
 

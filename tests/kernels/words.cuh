@@ -11,14 +11,14 @@ struct Arguments {
   unsigned long long handle;
 };
 
-#define KERNEL(name)                                                              \
+#define KERNEL(name)                                                                       \
   static __device__ void name##_body(int* in, int* out, int n, unsigned long long handle); \
-  extern "C" __global__ void __launch_bounds__(1024) name(Arguments a) {          \
-    name##_body(a.in, a.out, a.n, a.handle);                                      \
-  }                                                                               \
-  PERSISTENT_BFS_EMULATE(name, Arguments)                                         \
-  static __device__ void name##_body([[maybe_unused]] int* in, [[maybe_unused]] int* out, \
-                                     [[maybe_unused]] int n,                      \
+  extern "C" __global__ void __launch_bounds__(1024) name(Arguments a) {                   \
+    name##_body(a.in, a.out, a.n, a.handle);                                               \
+  }                                                                                        \
+  PERSISTENT_BFS_EMULATE(name, Arguments)                                                  \
+  static __device__ void name##_body([[maybe_unused]] int* in, [[maybe_unused]] int* out,  \
+                                     [[maybe_unused]] int n,                               \
                                      [[maybe_unused]] unsigned long long handle)
 
 constexpr unsigned FULL = 0xffffffffu;
@@ -104,7 +104,8 @@ KERNEL(warp_words) {
   const int lane = threadIdx.x % 32;
   auto put = [&](int word, long long value) { out[32 * word + lane] = static_cast<int>(value); };
   put(0, __ballot_sync(FULL, lane % 3 == 0));
-  put(1, __any_sync(FULL, lane == 7) + 2 * __all_sync(FULL, lane < 32) + 4 * __all_sync(FULL, lane));
+  put(1,
+      __any_sync(FULL, lane == 7) + 2 * __all_sync(FULL, lane < 32) + 4 * __all_sync(FULL, lane));
   put(2, __shfl_sync(FULL, lane * lane, 5));
   put(3, __shfl_sync(FULL, lane, 2, 8));
   put(4, __shfl_up_sync(FULL, lane, 3, 16));
@@ -189,7 +190,8 @@ KERNEL(count_down) {
   }
 }
 
-// Of each thread: a plain load, a relaxed load, two shared accesses, a relaxed store, a plain store.
+// Of each thread: a plain load, a relaxed load, two shared accesses, a relaxed store, a plain
+// store.
 KERNEL(counted) {
   __shared__ int row[64];
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

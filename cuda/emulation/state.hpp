@@ -1,0 +1,133 @@
+// What the runtime knows of the launch that is running: its threads, warps and blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fiber.hpp"
+#include "launch.hpp"
+#include "memory.hpp"
+#include "runtime.hpp"
+
+namespace simt {
+
+struct Warp {
+  unsigned live = 0;     // lanes that have not returned
+  unsigned waiting = 0;  // lanes that wait in a collective
+};
+
+struct Block;
+
+// One CUDA thread.
+struct Fiber {
+  void* stack_pointer;
+  char* stack;
+  Block* block;
+  Warp* warp;
+  unsigned thread;
+  bool returned = false;
+
+  // What it waits for, where, and what it brought along.
+  Operation waits = Operation::none;
+  Site site{};
+  unsigned mask = 0;
+  unsigned argument = 0;
+  std::uint64_t value = 0;
+  std::uint64_t result = 0;
+
+  // The last atomic or relaxed access, and what it saw.
+  const void* polled = nullptr;
+  std::uint64_t seen = 0;
+
+  unsigned lane() const { return thread % WARP; }
+};
+
+struct Block {
+  unsigned index;
+  Fiber* fibers;
+  char* arena;  // its shared memory
+  unsigned live;
+  unsigned arrived = 0;  // at a barrier
+  unsigned votes = 0;    // of those, with a true predicate
+};
+
+// splitmix64, by G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators".
+struct Random {
+  std::uint64_t state;
+  std::uint64_t operator()() {
+    std::uint64_t z = state += 0x9E3779B97F4A7C15ull;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+    return z ^ z >> 31;
+  }
+};
+
+struct Run {
+  // What every access touches.
+  Fiber* current = nullptr;
+  char* stack = nullptr;  // of the current thread
+  char* arena = nullptr;  // of its block
+  std::size_t arena_bytes = 0;
+  std::uint64_t points = 0;         // scheduling points passed, by all threads
+  std::uint64_t switch_at = ~0ull;  // the point at which the current thread must leave
+  unsigned park_chance = 0;         // of 256, at a plain write
+  bool parks_spinners = false;
+  SimtCounters counters{};
+  Memory memory;
+
+  // The schedule.
+  std::uint64_t slice_start = 0;
+  std::uint64_t slice_limit = 0;       // of adversarial slices
+  std::uint64_t sync_points_left = 0;  // of a slice of the random schedule
+  std::uint64_t log_position = 0;      // of a replay
+  bool is_random = false;
+  bool detects_spins = false;
+  Random random{0};
+  FiberSet ready;
+  FiberSet parked;
+
+  // The launch, and the wave of blocks that runs.
+  void (*kernel)(const void* const*) = nullptr;
+  const void* const* arguments = nullptr;
+  SimtLaunch* launch = nullptr;
+  std::size_t static_shared_bytes = 0;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  std::vector<Block> blocks;
+  std::vector<char> arenas;
+  std::size_t arena_stride = 0;
+  StackPool stacks;
+  unsigned alive = 0;         // threads that have not returned
+  unsigned grid_arrived = 0;  // threads at a grid barrier
+
+  // Where to go when the wave is over, and what to say if it went wrong.
+  void* host_stack_pointer = nullptr;
+  char* error = nullptr;
+  std::size_t error_bytes = 0;
+  bool failed = false;
+};
+
+inline Run run;  // a library runs one launch at a time
+
+inline unsigned id_of(const Fiber& fiber) {
+  return static_cast<unsigned>(&fiber - run.fibers.data());
+}
+
+// Fibers are started and left here alone.
+inline void go_to(Fiber& fiber, void** save) {
+  run.current = &fiber;
+  run.stack = fiber.stack;
+  run.arena = fiber.block->arena;
+  ++run.counters.fiber_switches;
+  simt_switch(save, fiber.stack_pointer);
+}
+
+// Leaves the fibers where they are: kernels own nothing that needs undoing.
+[[noreturn]] inline void go_to_host() {
+  void* abandoned;
+  simt_switch(&abandoned, run.host_stack_pointer);
+  __builtin_unreachable();
+}
+
+}  // namespace simt

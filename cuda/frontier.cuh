@@ -1,37 +1,77 @@
-// A level's place in the queue of all frontiers.
+// A level's place in the queue of all frontiers, and the count that grows the next one.
 #pragma once
 
 #include "types.cuh"
 
 namespace persistent_bfs {
 
-// The frontier of one level: `size` vertices from `vertices`, all at distance `depth`.
-struct Frontier {
-  const vertex_t* vertices;
-  int size;
-  int depth;
+// Vertices of a frontier in the low 32 bits, their edges in the high 32 where the policy counts
+// them: one atomic reserves a slot and a place among the edges at once, so that both orders agree.
+struct FrontierCount {
+  unsigned long long packed;
+
+  static __device__ __forceinline__ unsigned long long pack(unsigned vertices, unsigned edges) {
+    return static_cast<unsigned long long>(edges) << 32 | vertices;
+  }
+
+  __device__ __forceinline__ unsigned vertices() const { return static_cast<unsigned>(packed); }
+  __device__ __forceinline__ unsigned edges() const { return static_cast<unsigned>(packed >> 32); }
 };
 
-// Where the next frontier grows: right behind this one. `size` counts every discovery, also those
+// The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
+// `edges` is the sum of their degrees, `edge_begin` its exclusive scan, and `unexplored` the arcs
+// of the vertices that have been in no frontier yet. `pulling` says how the level before was
+// expanded.
+struct Frontier {
+  const vertex_t* vertices;
+  const unsigned* edge_begin;
+  int size;
+  unsigned edges;
+  int depth;
+  unsigned long long unexplored;
+  bool pulling;
+};
+
+// Where the next frontier grows: right behind this one. `count` counts every discovery, also those
 // past `capacity`, which are not stored; the loop compares the count and stops with QUEUE_FULL.
 // Only a claim that discovers twice can get there.
 struct NextFrontier {
   vertex_t* vertices;
-  int* size;
+  unsigned* edge_begin;
+  unsigned long long* count;
   int capacity;
 };
 
 template <class Parameters>
-__device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, int begin, int size,
-                                                int depth) {
-  return {parameters.queue + begin, size, depth};
+__device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, int begin,
+                                                FrontierCount count, int depth,
+                                                unsigned long long explored, bool pulling) {
+  return {parameters.queue + begin,
+          parameters.edge_begin + begin,
+          static_cast<int>(count.vertices()),
+          count.edges(),
+          depth,
+          parameters.arcs - explored - count.edges(),
+          pulling};
 }
 
 template <class Parameters>
-__device__ __forceinline__ NextFrontier next_frontier(const Parameters& parameters, int begin,
-                                                      int size, int* next_size) {
-  const int end = begin + size;
-  return {parameters.queue + end, next_size, parameters.queue_capacity - end};
+__device__ __forceinline__ NextFrontier next_frontier(const Parameters& parameters, int end,
+                                                      unsigned long long* count) {
+  return {parameters.queue + end, parameters.edge_begin + end, count,
+          parameters.queue_capacity - end};
+}
+
+// Whether a frontier that begins at `begin` is all in the queue.
+template <class Parameters>
+__device__ __forceinline__ bool fits(const Parameters& parameters, int begin,
+                                     FrontierCount count) {
+  return count.vertices() <= static_cast<unsigned>(parameters.queue_capacity - begin);
+}
+
+template <class Parameters>
+__device__ __forceinline__ int degree_of(const Parameters& graph, vertex_t v) {
+  return static_cast<int>(__ldg(graph.row_offsets + v + 1) - __ldg(graph.row_offsets + v));
 }
 
 }  // namespace persistent_bfs

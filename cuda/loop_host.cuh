@@ -12,12 +12,18 @@ namespace persistent_bfs {
 template <class Policy>
 __device__ __forceinline__ void search_level_host(const typename Policy::Parameters& parameters,
                                                   const LaunchArguments& launch) {
-  if (is_grid_leader()) trace_begin<Policy>(parameters, launch.level, launch.frontier_size);
-  expand_level<Policy>(
-      parameters,
-      frontier_at(parameters, launch.frontier_begin, launch.frontier_size, launch.level),
-      next_frontier(parameters, launch.frontier_begin, launch.frontier_size,
-                    &parameters.state->frontier_size[0]));
+  SearchState& state = *parameters.state;
+  const FrontierCount count{FrontierCount::pack(launch.frontier_size, launch.frontier_edges)};
+  const Frontier frontier =
+      frontier_at(parameters, launch.frontier_begin, count, launch.level, launch.explored,
+                  state.pulling[launch.parity] != 0);
+  if (is_grid_leader()) {
+    trace_begin<Policy>(parameters, frontier);
+    state.pulling[1 - launch.parity] = pulls<Policy>(parameters, frontier);
+  }
+  expand_level<Policy>(parameters, frontier,
+                       next_frontier(parameters, launch.frontier_begin + frontier.size,
+                                     &state.frontier_count[0]));
   trace_block_end<Policy>(parameters, launch.level);
 }
 

@@ -13,25 +13,20 @@ namespace persistent_bfs {
 
 // The level a launch finds itself at.
 struct LevelState {
-  int level;
+  Frontier frontier;
   int begin;
-  int size;
-  int max_depth;
-  int capacity;
+  SearchStatus status;
 
   template <class Parameters>
   __device__ __forceinline__ LevelState(const Parameters& parameters, int parity) {
     const SearchState& state = *parameters.state;
-    level = state.level[parity];
+    const int level = state.level[parity];
+    const FrontierCount count{state.frontier_count[level % 3]};
     begin = state.frontier_begin[parity];
-    size = state.frontier_size[level % 3];
-    max_depth = state.max_depth;
-    capacity = parameters.queue_capacity;
-  }
-
-  __device__ __forceinline__ SearchStatus status() const {
-    if (size > capacity - begin) return QUEUE_FULL;
-    return size == 0 || level >= max_depth ? DONE : RUNNING;
+    frontier = frontier_at(parameters, begin, count, level, state.explored[parity],
+                           state.pulling[parity] != 0);
+    const bool over = count.vertices() == 0 || level >= state.max_depth;
+    status = !fits(parameters, begin, count) ? QUEUE_FULL : over ? DONE : RUNNING;
   }
 };
 
@@ -40,28 +35,33 @@ template <class Policy>
 __device__ __forceinline__ void pass_on(const typename Policy::Parameters& parameters,
                                         const LevelState& now, int parity) {
   SearchState& state = *parameters.state;
-  const bool running = now.status() == RUNNING;
-  if (running) state.frontier_size[(now.level + 2) % 3] = 0;
-  if (now.size > 0) {
-    state.depth = now.level;
-    state.enqueued = now.begin + now.size;
-    trace_begin<Policy>(parameters, now.level, now.size);
+  const Frontier& frontier = now.frontier;
+  const bool running = now.status == RUNNING;
+  if (running) state.frontier_count[(frontier.depth + 2) % 3] = 0;
+  if (frontier.size > 0) {
+    state.depth = frontier.depth;
+    state.enqueued = now.begin + frontier.size;
+    trace_begin<Policy>(parameters, frontier);
   }
-  state.status = now.status();
-  state.level[1 - parity] = running ? now.level + 1 : now.level;
-  state.frontier_begin[1 - parity] = running ? now.begin + now.size : now.begin;
+  state.status = now.status;
+  state.level[1 - parity] = running ? frontier.depth + 1 : frontier.depth;
+  state.frontier_begin[1 - parity] = running ? now.begin + frontier.size : now.begin;
+  state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);
+  state.explored[1 - parity] = state.explored[parity] + (running ? frontier.edges : 0);
 }
 
 template <class Policy>
 __device__ __forceinline__ LevelState run_level(const typename Policy::Parameters& parameters,
                                                 int parity) {
   const LevelState now(parameters, parity);
+  const Frontier& frontier = now.frontier;
   if (is_grid_leader()) pass_on<Policy>(parameters, now, parity);
-  if (now.status() == RUNNING) {
-    expand_level<Policy>(parameters, frontier_at(parameters, now.begin, now.size, now.level),
-                         next_frontier(parameters, now.begin, now.size,
-                                       &parameters.state->frontier_size[(now.level + 1) % 3]));
-    trace_block_end<Policy>(parameters, now.level);
+  if (now.status == RUNNING) {
+    expand_level<Policy>(
+        parameters, frontier,
+        next_frontier(parameters, now.begin + frontier.size,
+                      &parameters.state->frontier_count[(frontier.depth + 1) % 3]));
+    trace_block_end<Policy>(parameters, frontier.depth);
   }
   return now;
 }

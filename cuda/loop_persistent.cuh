@@ -2,7 +2,7 @@
 //
 // Needs every block resident. Cost: one barrier for the reset and one a level, no launch, no
 // round trip. Every thread keeps the loop's variables in registers; after the barrier all of them
-// read the next frontier's size, which no one changes before the next barrier.
+// read the next frontier's count, which no one changes before the next barrier.
 #pragma once
 
 #include "barrier.cuh"
@@ -22,27 +22,37 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
 
   int level = 0;
   int begin = 0;
-  int size = 1;
-  while (size > 0 && size <= parameters.queue_capacity - begin && level < launch.request.max_depth) {
+  unsigned long long explored = 0;
+  bool pulling = false;
+  FrontierCount count{load_relaxed(&state.frontier_count[0])};
+  while (count.vertices() > 0 && fits(parameters, begin, count) &&
+         level < launch.request.max_depth) {
+    const Frontier frontier = frontier_at(parameters, begin, count, level, explored, pulling);
     if (is_grid_leader()) {
-      state.frontier_size[(level + 2) % 3] = 0;
-      trace_begin<Policy>(parameters, level, size);
+      state.frontier_count[(level + 2) % 3] = 0;
+      trace_begin<Policy>(parameters, frontier);
     }
-    int* next_size = &state.frontier_size[(level + 1) % 3];
-    expand_level<Policy>(parameters, frontier_at(parameters, begin, size, level),
-                         next_frontier(parameters, begin, size, next_size));
+    unsigned long long* next_count = &state.frontier_count[(level + 1) % 3];
+    expand_level<Policy>(parameters, frontier,
+                         next_frontier(parameters, begin + frontier.size, next_count));
     barrier.wait();
     if (is_grid_leader()) trace_end<Policy>(parameters, level);
-    begin += size;
-    size = load_relaxed(next_size);
+    pulling = pulls<Policy>(parameters, frontier);
+    explored += count.edges();
+    begin += frontier.size;
+    count = FrontierCount{load_relaxed(next_count)};
     ++level;
   }
 
   if (is_grid_leader()) {
-    if (size > 0) trace_begin<Policy>(parameters, level, size);
-    state.depth = size > 0 ? level : level - 1;
-    state.enqueued = begin + size;
-    state.status = size > parameters.queue_capacity - begin ? QUEUE_FULL : DONE;
+    const bool at_limit = count.vertices() > 0;
+    if (at_limit) {
+      trace_begin<Policy>(parameters,
+                          frontier_at(parameters, begin, count, level, explored, pulling));
+    }
+    state.depth = at_limit ? level : level - 1;
+    state.enqueued = begin + static_cast<int>(count.vertices());
+    state.status = fits(parameters, begin, count) ? DONE : QUEUE_FULL;
     state.barriers = barrier.waits();
   }
 }

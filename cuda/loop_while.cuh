@@ -27,8 +27,9 @@ __device__ __forceinline__ void search_level_while(const typename Policy::Parame
     const int finished = atomicAdd(&state.blocks_finished, 1) + 1;
     if (finished == static_cast<int>(gridDim.x)) {
       store_relaxed(&state.blocks_finished, 0);
-      const bool again = now.status() == RUNNING &&
-                         load_relaxed(&state.frontier_size[(now.level + 1) % 3]) > 0;
+      const bool again =
+          now.status == RUNNING &&
+          load_relaxed(&state.frontier_count[(now.frontier.depth + 1) % 3]) != 0;
       cudaGraphSetConditional(launch.condition, again);
     }
   }

@@ -22,6 +22,12 @@ __device__ __forceinline__ int load_relaxed(const int* address) {
   return value;
 }
 
+__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address));
+  return value;
+}
+
 __device__ __forceinline__ void store_relaxed(int* address, int value) {
   asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(address), "r"(value));
 }
@@ -45,6 +51,9 @@ __device__ __forceinline__ void count_lane_slots(unsigned) {}
 namespace persistent_bfs {
 
 inline int load_relaxed(const int* address) { return simt::load_relaxed(address); }
+inline unsigned long long load_relaxed(const unsigned long long* address) {
+  return simt::load_relaxed(address);
+}
 inline void store_relaxed(int* address, int value) { simt::store_relaxed(address, value); }
 inline unsigned long long device_nanoseconds() { return 0; }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }

@@ -4,6 +4,7 @@
 // Cost: one store a vertex (two with predecessors), coalesced.
 #pragma once
 
+#include "frontier.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
 
@@ -21,7 +22,12 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
   if (is_grid_leader()) {
     parameters.queue[0] = request.source;
     SearchState fresh = {};
-    fresh.frontier_size[0] = 1;
+    unsigned edges = 0;
+    if constexpr (Policy::counts_edges) {
+      edges = degree_of(parameters, request.source);
+      parameters.edge_begin[0] = 0;
+    }
+    fresh.frontier_count[0] = FrontierCount::pack(1, edges);
     fresh.max_depth = request.max_depth;
     *parameters.state = fresh;
     if constexpr (Policy::trace) {

@@ -1,8 +1,8 @@
 // One level of a search: what every loop shares.
 //
-// advance gives edges to threads, direction says who looks at whom along them, claim decides who
-// discovers a vertex, append puts it into the next frontier. Cost: the frontier's edges, and a chain of dependent
-// reads: queue, row_offsets, col_indices, distance, claim, append.
+// direction says who looks at whom, advance gives the edges to threads, claim decides who
+// discovers a vertex, append puts it into the next frontier. Cost: the frontier's edges, and a
+// chain of dependent reads: queue, row_offsets, col_indices, distance, claim, append.
 #pragma once
 
 #include "frontier.cuh"
@@ -11,15 +11,20 @@
 
 namespace persistent_bfs {
 
+// Whether this level's unvisited vertices look for parents, rather than the frontier for children.
+template <class Policy>
+__device__ __forceinline__ bool pulls(const typename Policy::Parameters& parameters,
+                                      const Frontier& frontier) {
+  return Policy::template Direction<Policy>::pulls(parameters, frontier);
+}
+
 // Expands `frontier` into `next`; every thread of the grid takes part.
 template <class Policy>
 __device__ __forceinline__ void expand_level(const typename Policy::Parameters& parameters,
                                              const Frontier& frontier, const NextFrontier& next) {
   const Workers workers;
-  typename Policy::template Direction<Policy> visit{
-      parameters, {next, workers.lane}, frontier.depth + 1};
   const unsigned long long edges =
-      Policy::Advance::run(parameters, frontier, workers, visit);
+      Policy::template Direction<Policy>::expand(parameters, frontier, next, workers);
   if constexpr (Policy::trace) {
     const unsigned long long warp_edges = warp_sum(edges);
     if (workers.lane == 0 && warp_edges != 0) {

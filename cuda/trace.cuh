@@ -4,6 +4,7 @@
 // what others add to in the next record; whatever separates the levels makes that visible in time.
 #pragma once
 
+#include "step.cuh"
 #include "types.cuh"
 
 namespace persistent_bfs {
@@ -11,11 +12,13 @@ namespace persistent_bfs {
 // By the grid's leader, when a level begins.
 template <class Policy>
 __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& parameters,
-                                            int level, int frontier_size) {
+                                            const Frontier& frontier) {
   if constexpr (Policy::trace) {
-    LevelRecord* record = parameters.trace + level;
+    LevelRecord* record = parameters.trace + frontier.depth;
     record[0].begin_nanoseconds = device_nanoseconds();
-    record[0].frontier_size = frontier_size;
+    record[0].frontier_size = frontier.size;
+    record[0].mapping = Policy::Advance::chosen(frontier);
+    record[0].pulled = pulls<Policy>(parameters, frontier);
     record[1].end_nanoseconds = 0;
     record[1].edges = 0;
   }

@@ -23,12 +23,14 @@ enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2 };
 // What a search knows of itself, in device memory.
 //
 // One device-wide barrier a level suffices because nothing is read and rewritten in one level:
-// three frontier sizes rotate (this level's is read, the next one's grows, the one after is
+// three frontier counts rotate (this level's is read, the next one's grows, the one after is
 // cleared), and what moves with the level has two copies, read from one and written to the other.
 struct SearchState {
-  int frontier_size[3];
+  unsigned long long frontier_count[3];
+  unsigned long long explored[2];  // arcs of the vertices of earlier frontiers, where counted
   int frontier_begin[2];
   int level[2];
+  int pulling[2];
   int max_depth;
   int depth;            // deepest level with a vertex in it
   int enqueued;         // sum of the frontier sizes
@@ -37,13 +39,17 @@ struct SearchState {
   int blocks_finished;  // blocks through with the launch, where the last one has a duty
 };
 
+// Which mapping a level was expanded with, where it is chosen level by level.
+enum Mapping : short { CONFIGURED = 0, BY_THREAD = 1, BY_WARP = 2, BY_EDGE = 3 };
+
 // One level of a trace. Times are the device's own clock.
 struct LevelRecord {
   unsigned long long begin_nanoseconds;
   unsigned long long end_nanoseconds;
   unsigned long long edges;
   int frontier_size;
-  int reserved;
+  short mapping;  // a Mapping
+  short pulled;   // whether unvisited vertices looked for parents
 };
 
 // What the host tells one launch, by value.
@@ -53,8 +59,10 @@ struct LaunchArguments {
   int parity;                    // which copy of the state's doubled fields to read
   int level;                     // host_loop's own loop variables
   int frontier_begin;
-  int frontier_size;
+  unsigned frontier_size;
+  unsigned frontier_edges;
   int reserved;
+  unsigned long long explored;
 };
 
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
@@ -65,30 +73,39 @@ struct SearchParameters {
   using OffsetType = Offset;
   const Offset* row_offsets;
   const vertex_t* col_indices;
+  const Offset* in_row_offsets;  // the transposed graph, where a direction looks backwards
+  const vertex_t* in_col_indices;
   vertex_t* distances;
   vertex_t* predecessors;
   vertex_t* queue;
+  unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
+  const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
   const SearchRequest* request;  // in device memory, where a recorded graph must look for it
   vertex_t vertices;
   int queue_capacity;
+  long long arcs;
 };
 
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
-          class Append_, bool predecessors_, bool trace_, int block_threads_>
+          template <class> class Append_, bool counts_edges_, bool predecessors_,
+          bool trace_, int block_threads_, int block_queue_>
 struct SearchPolicy {
   using Offset = Offset_;
   using Advance = Advance_;
   template <class Policy>
   using Direction = Direction_<Policy>;
   using Claim = Claim_;
-  using Append = Append_;
+  template <class Policy>
+  using Append = Append_<Policy>;
   using Parameters = SearchParameters<Offset>;
   static constexpr bool predecessors = predecessors_;
   static constexpr bool trace = trace_;
   static constexpr int block_threads = block_threads_;
+  static constexpr int block_queue = block_queue_;
+  static constexpr bool counts_edges = counts_edges_;
 };
 
 }  // namespace persistent_bfs

@@ -46,4 +46,14 @@ __device__ __forceinline__ unsigned long long warp_sum(unsigned long long value)
   return value;
 }
 
+// The sum of the values of this lane and those below it.
+__device__ __forceinline__ unsigned long long warp_inclusive_sum(unsigned long long value,
+                                                                 int lane) {
+  for (int distance = 1; distance < WARP_SIZE; distance *= 2) {
+    const unsigned long long below = __shfl_up_sync(FULL_WARP, value, distance);
+    if (lane >= distance) value += below;
+  }
+  return value;
+}
+
 }  // namespace persistent_bfs

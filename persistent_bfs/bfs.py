@@ -1,4 +1,4 @@
-"""The search itself: a session that prepares once and runs many times, and one call for one search."""
+"""The search: a session that prepares once and runs many times, and one call for one search."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy.typing as npt
 from persistent_bfs import layout
 from persistent_bfs.config import Config
 from persistent_bfs.device import DeviceChoice, open_device
-from persistent_bfs.device.base import Device, DeviceError, DeviceMemoryError
+from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
-from persistent_bfs.graph import Graph, plan_offsets
+from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
 
-# A warp of the thread mapping waits for its largest degree; past this a warp a vertex is faster.
-WARP_MAPPING_DEGREE = 32
+# Where no degree is larger, the thread mapping is best at every level, and choosing costs.
+EVEN_DEGREE = 32
 
 
 def choose_engine(engine: str, device: Device) -> tuple[str, str]:
-    """The engine that ``auto`` (or a name) means on ``device``, and why; the reason may be empty."""
+    """The engine that ``auto`` (or a name) means on ``device``, and why (which may be empty)."""
     if engine == "auto":
         if device.info.cooperative_launch:
             return "persistent", "persistent: the least a level can cost"
@@ -40,37 +40,15 @@ def choose_engine(engine: str, device: Device) -> tuple[str, str]:
     return engine, ""
 
 
-def choose_advance(advance: str, graph: Graph) -> tuple[str, str]:
+def choose_advance(advance: str, direction: str, graph: Graph) -> tuple[str, str]:
     """The mapping that ``auto`` (or a name) means for ``graph``, and why; it may be empty."""
     if advance != "auto":
         return advance, ""
-    largest = graph.max_degree
-    if largest > WARP_MAPPING_DEGREE:
-        return "warp", f"warp mapping: the largest degree is {largest:,}"
-    return "thread", f"thread mapping: no degree above {WARP_MAPPING_DEGREE}"
-
-
-def memory_needed(
-    vertices: int, arcs: int, *, predecessors: bool = False, trace: bool = False, exact: bool = True
-) -> dict[str, int]:
-    """Bytes of device memory a session allocates, by buffer, from two numbers and no data.
-
-    Examples
-    --------
-    >>> memory_needed(1_000, 3_000_000_000)["row_offsets"]
-    8008
-    """
-    needed = {
-        "row_offsets": (vertices + 1) * plan_offsets(vertices, arcs) // 8,
-        "col_indices": 4 * arcs,
-        "distances": 4 * vertices,
-        "queue": 4 * vertices * (1 if exact else 2),
-    }
-    if predecessors:
-        needed["predecessors"] = 4 * vertices
-    if trace:
-        needed["trace"] = layout.LEVEL_RECORD.itemsize * (vertices + 2)
-    return needed
+    if direction == "pull":
+        return "thread", "thread mapping: the one that pull combines with"
+    if graph.max_degree <= EVEN_DEGREE:
+        return "thread", f"thread mapping: no degree above {EVEN_DEGREE}"
+    return "auto", f"mapping chosen a level: the largest degree is {graph.max_degree:,}"
 
 
 class BFS:
@@ -86,14 +64,14 @@ class BFS:
     device : str or Device
         ``auto``, ``cuda``, ``cuda:N``, ``emulated``, ``reference``; or a device already open,
         which then stays open.
-    claim, append : str
-        Names from ``CLAIMS`` and ``APPENDS``.
+    direction, claim, append : str
+        Names from ``DIRECTIONS``, ``CLAIMS`` and ``APPENDS``.
     predecessors : bool
         Whether results have predecessors.
     trace : bool
         Whether results have a level trace.
-    block_threads : int
-        Threads a block.
+    block_threads, block_queue : int
+        Threads a block; vertices the block append's shared queue holds before it spills.
     options : EngineOptions, optional
         Levels a launch, blocks of the grid.
     schedule, seed
@@ -125,11 +103,13 @@ class BFS:
         engine: str = "auto",
         advance: str = "auto",
         device: str | Device = "auto",
+        direction: str = "push",
         claim: str = "cas",
         append: str = "warp",
         predecessors: bool = False,
         trace: bool = False,
         block_threads: int = 256,
+        block_queue: int = 1024,
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
         seed: int = 0,
@@ -143,12 +123,14 @@ class BFS:
         self._wanted = Config(
             engine="persistent" if engine == "auto" else engine,
             advance="thread" if advance == "auto" else advance,
+            direction=direction,
             claim=claim,
             append=append,
             offset_bits=graph.row_offsets.dtype.itemsize * 8,
             predecessors=predecessors,
             trace=trace,
             block_threads=block_threads,
+            block_queue=block_queue,
         )
         self._owns_device = not isinstance(device, Device)
         if isinstance(device, Device):
@@ -160,7 +142,7 @@ class BFS:
         try:
             if self.device is not None:
                 name, why = choose_engine(engine, self.device)
-                mapping, why_mapping = choose_advance(advance, graph)
+                mapping, why_mapping = choose_advance(advance, direction, graph)
                 reasons += filter(None, (why, why_mapping))
                 self.config = self._wanted.with_(engine=name, advance=mapping)
                 with self.device.current():
@@ -174,28 +156,7 @@ class BFS:
 
     def _prepare(self, device: Device, options: EngineOptions) -> None:
         graph, config = self.graph, self.config
-        needed = memory_needed(
-            graph.vertices,
-            graph.arcs,
-            predecessors=config.predecessors,
-            trace=config.trace,
-            exact=config.exact,
-        )
-        free = device.free_bytes()
-        if sum(needed.values()) > free:
-            parts = ", ".join(f"{name} {nbytes:,}" for name, nbytes in needed.items())
-            raise DeviceMemoryError(
-                f"the search needs {sum(needed.values()):,} bytes of device memory ({parts}), "
-                f"{free:,} are free"
-            )
-        self._workspace = make_workspace(
-            device,
-            graph.row_offsets,
-            graph.col_indices,
-            predecessors=config.predecessors,
-            trace=config.trace,
-            exact=config.exact,
-        )
+        self._workspace = make_workspace(device, graph, config)
         self.stream = device.stream()
         self._engine = engine_class(config.engine)(
             device, self.stream, config, self._workspace, options
@@ -264,6 +225,7 @@ class BFS:
             source=source,
             engine="reference" if reference else config.engine,
             advance="numpy" if reference else config.advance,
+            direction=config.direction,
             claim=config.claim,
             append=config.append,
             device=self._choice.kind,
@@ -274,7 +236,7 @@ class BFS:
         )
 
     def _later(self, what: str) -> Any:
-        """A function that copies a buffer to the host, as long as it still holds this run's answer."""
+        """A function that copies a buffer to the host while it still holds this run's answer."""
         run = self._runs
 
         def fetch() -> npt.NDArray[np.int32]:
@@ -284,15 +246,14 @@ class BFS:
                     f"{'been closed' if self._workspace is None else 'searched again'} since; "
                     "look at them before"
                 )
-            array: npt.NDArray[np.int32] = getattr(self._workspace, what).to_host()
+            array: npt.NDArray[np.int32] = self._workspace[what].to_host()
             return array
 
         return fetch
 
     def _read_trace(self, levels: int) -> list[LevelTrace]:
         assert self._workspace is not None
-        assert self._workspace.trace is not None
-        records = self._workspace.trace.to_host(levels)
+        records = self._workspace["trace"].to_host(levels)
         timed = self.device is not None and self.device.info.kind == "cuda"
         first = int(records["begin_nanoseconds"][0])
         return [
@@ -300,12 +261,19 @@ class BFS:
                 level=level,
                 frontier=int(record["frontier_size"]),
                 edges=int(record["edges"]),
-                mapping=self.config.advance,
+                mapping=self._mapping(record),
+                direction="pull" if record["pulled"] else "push",
                 begin_ns=int(record["begin_nanoseconds"]) - first if timed else None,
                 ns=_duration(record) if timed else None,
             )
             for level, record in enumerate(records)
         ]
+
+    def _mapping(self, record: Any) -> str:
+        """The mapping a level was expanded with; a pull is always a thread a vertex."""
+        if record["pulled"]:
+            return "thread"
+        return layout.MAPPINGS[record["mapping"]] or self.config.advance
 
     def _run_reference(self, source: int, max_depth: int) -> BFSResult:
         started = time.perf_counter()
@@ -321,7 +289,7 @@ class BFS:
                 found.distances[reached], weights=degrees[reached] * expanded[reached]
             )
             trace = [
-                LevelTrace(level, int(size), int(edges[level]), "numpy", None, None)
+                LevelTrace(level, int(size), int(edges[level]), "numpy", "push", None, None)
                 for level, size in enumerate(sizes)
             ]
         return self._result(
@@ -347,8 +315,7 @@ class BFS:
             if self._engine is not None:
                 self._engine.close()
             if self._workspace is not None:
-                for buffer in self._workspace.buffers:
-                    buffer.free()
+                self._workspace.free()
         self._engine = self._workspace = None
         if self._owns_device:
             self.device.close()

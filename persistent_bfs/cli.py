@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from persistent_bfs.compiler import CompileError
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES
+from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, conflict
 from persistent_bfs.device import DEVICES, SCHEDULES
 from persistent_bfs.device.base import DeviceError, DeviceInfo, DeviceUnavailable
 from persistent_bfs.version import __version__
@@ -89,7 +89,7 @@ class Program(click.Group):
 
 @contextmanager
 def bad_input() -> Iterator[None]:
-    """What the library refuses inside the ``with`` block is the user's to correct."""
+    """Make what the library refuses inside the ``with`` block an error of the user's."""
     try:
         yield
     except OSError as error:
@@ -117,7 +117,7 @@ def print_json(report: Report, file: IO[str] | None = None) -> None:
     click.echo(json.dumps(report, indent=2, allow_nan=False), file=file)
 
 
-class OutputFile(click.ParamType):
+class OutputFile(click.ParamType[Path]):
     """A file to write, refused before any work if its kind is unknown or its folder no good."""
 
     name = "file"
@@ -140,7 +140,7 @@ class OutputFile(click.ParamType):
         return path
 
 
-class Names(click.ParamType):
+class Names(click.ParamType[list[str]]):
     """A list of names from a table, by commas; returned in the table's order, each once."""
 
     name = "a,b,..."
@@ -163,7 +163,9 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
 
 
-def _choice(name: str, table: Mapping[str, Any], default: str, text: str) -> Any:
+def _choice(
+    name: str, table: Mapping[str, Any], default: str, text: str
+) -> Callable[[Command], Command]:
     names = [default, *table] if default not in table else list(table)
     return click.option(name, type=click.Choice(names), default=default, help=text)
 
@@ -202,6 +204,7 @@ search_options = _options(
         show_default=True,
         help=f"{', '.join(DEVICES)}, or cuda:N for GPU N.",
     ),
+    _choice("--direction", DIRECTIONS, "push", "From the frontier out, or into it."),
     _choice("--claim", CLAIMS, "cas", "Who discovers a vertex."),
     _choice("--append", APPENDS, "warp", "How it enters the next frontier."),
     click.option(
@@ -213,6 +216,9 @@ search_options = _options(
     click.option("--seed", type=AT_LEAST_0, default=0, help="Seed of that schedule."),
     click.option("--blocks", type=AT_LEAST_1, help="Blocks of a grid that serves every level."),
     click.option("--block-threads", type=AT_LEAST_1, default=256, help="Threads a block."),
+    click.option(
+        "--block-queue", type=AT_LEAST_1, default=1024, help="Size of the block append's."
+    ),
     click.option("--levels-per-launch", type=AT_LEAST_1, help="Levels between two looks."),
     verbose_option,
 )
@@ -251,7 +257,7 @@ def load_graph(name: str, *, graph_seed: int | None, **how: Any) -> Graph:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress function; what it is told shows on stderr, if a terminal, after a second."""
+    """Give a progress function; what it is told shows on stderr, if a terminal, after 1 s."""
     if not sys.stderr.isatty():
         yield lambda _description, _done, _total: None
         return
@@ -362,13 +368,14 @@ def run(
         report = describe_search(graph, search, measured)
     note_ignored(result.device, schedule, seed)
     emulated = result.device == "emulated"
+    whole = max_depth is None and not graph.directed
     report |= {
         "max_depth": max_depth,
         "schedule": schedule if emulated else None,
         "seed": seed if emulated else None,
-        "teps": traversed_edges_per_second(graph, report, expected.distances),
+        "teps": traversed_edges_per_second(graph, measured) if whole else None,
         "frontier_sizes": result.frontier_sizes,
-        "trace": result.trace and [vars(row) for row in result.trace],
+        "trace": None if result.trace is None else [vars(row) for row in result.trace],
     }
     if output and measured.verified:
         parents = result.predecessors if how["predecessors"] else None
@@ -388,7 +395,7 @@ def run(
 def find_unproven(
     graph: Graph, source: int, found: ReferenceSearch, max_depth: int | None
 ) -> str | None:
-    """What the reference's own tree does not prove of its distances; None if it proves all."""
+    """Return where the reference's own tree fails to prove its distances; None if it proves all."""
     from persistent_bfs.reference import WrongAnswer, check_predecessors
 
     try:
@@ -398,12 +405,12 @@ def find_unproven(
     return None
 
 
-def traversed_edges_per_second(graph: Graph, report: Report, distances: Any) -> float | None:
-    """Graph500's rate, for a whole search of an undirected graph that a GPU timed; else None."""
-    if graph.directed or report["max_depth"] is not None or not report["device_ms"]:
+def traversed_edges_per_second(graph: Graph, measured: Measurement) -> float | None:
+    """Return Graph500's rate for a search of an undirected graph; None if no GPU timed it."""
+    if measured.device is None:
         return None
-    edges = int(graph.degrees[distances >= 0].sum(dtype="int64")) / 2
-    return edges / (report["device_ms"] * 1e-3)
+    arcs = int(graph.degrees[measured.result.distances >= 0].sum(dtype="int64"))
+    return arcs / 2 / (measured.device.median * 1e-3)
 
 
 def write_answer(path: Path, graph: Graph, source: int, distances: Any, parents: Any) -> None:
@@ -440,6 +447,7 @@ def compare(
     advances: list[str],
     repeat: int,
     device: str,
+    direction: str,
     schedule: str,
     seed: int,
     output: Path | None,
@@ -452,6 +460,10 @@ def compare(
     from persistent_bfs.measure import measure
     from persistent_bfs.reference import bfs_reference
 
+    conflicts = {advance: conflict(direction, advance) for advance in advances}
+    pairs = [pair for pair in product(engines, advances) if conflicts[pair[1]] is None]
+    if not pairs:
+        raise click.ClickException(str(conflicts[advances[0]]))
     with bad_input():
         choice = open_device(device, schedule=schedule, seed=seed)
     if choice.device is None:
@@ -461,22 +473,21 @@ def compare(
         raise DeviceUnavailable(f"{why}: {choice.reason}")
     note_ignored(choice.kind, schedule, seed)
     expected = bfs_reference(graph, source)
-    pairs = list(product(engines, advances))
     rows: list[Report] = []
     with choice.device as opened, progress_bar() as progress:
         for number, (engine, advance) in enumerate(pairs):
             name, done, total = f"{engine}, {advance}", number * repeat, len(pairs) * repeat
             progress(f"{name}: preparing", done, total)
-            with session(graph, opened, engine=engine, advance=advance, **how) as search:
+            pair = {"engine": engine, "advance": advance, "direction": direction}
+            with session(graph, opened, **pair, **how) as search:
                 progress(name, done, total)
+                advanced = functools.partial(_advance, progress, name, done, total)
                 measured = measure(
                     search,
                     source,
                     repeat=repeat,
                     expected=expected.distances,
-                    progress=lambda k, name=name, done=done, total=total: progress(
-                        name, done + k, total
-                    ),
+                    progress=advanced,
                 )
                 rows.append(describe_row(graph, search, measured))
             if rows[-1]["engine"] != engine:
@@ -522,6 +533,10 @@ def compare(
     for row in wrong:
         _say("wrong answer", f"{row['engine']}, {row['advance']}: {row['problem']}")
     return WRONG if wrong else 0
+
+
+def _advance(progress: Progress, name: str, before: int, total: int, done: int) -> None:
+    progress(name, before + done, total)
 
 
 def describe_row(graph: Graph, search: BFS, measured: Measurement) -> Report:
@@ -595,7 +610,7 @@ def list_choices(as_json: bool) -> None:
     from persistent_bfs.generate import GENERATORS
     from persistent_bfs.io import BUNDLED, FORMATS
 
-    tables = {
+    tables: dict[str, Mapping[str, Any]] = {
         "engines": ENGINES,
         "advances": ADVANCES,
         "directions": DIRECTIONS,

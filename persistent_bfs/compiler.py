@@ -71,7 +71,7 @@ class Compiler:
 
 
 def source_folder() -> Path:
-    """The folder of the device code: beside this module in a wheel, beside the package in a clone."""
+    """The folder of the device code: in the package in a wheel, beside it in a clone."""
     package = Path(__file__).resolve().parent
     for folder in (package / "cuda", package.parent / "cuda"):
         if (folder / "types.cuh").is_file():
@@ -189,9 +189,16 @@ def render_stub(config: Config) -> str:
             f"{space}::{DIRECTIONS[config.direction].type}",
             f"{space}::{CLAIMS[config.claim].type}",
             f"{space}::{APPENDS[config.append].type}",
-            str(config.predecessors).lower(),
-            str(config.trace).lower(),
-            str(config.block_threads),
+            *(
+                str(value).lower()
+                for value in (
+                    config.counts_edges,
+                    config.predecessors,
+                    config.trace,
+                    config.block_threads,
+                    config.block_queue,
+                )
+            ),
         )
     )
     loop = Path(ENGINES[config.engine].loop).stem

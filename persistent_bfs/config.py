@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+WARP_SIZE = 32
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -28,9 +30,29 @@ class Choice:
 
 @dataclass(frozen=True)
 class AdvanceChoice(Choice):
-    """A row of `ADVANCES`; ``lanes`` is how many threads a frontier vertex is given."""
+    """A row of `ADVANCES`.
+
+    ``lanes`` is how many threads a frontier vertex is given: a number, ``A_BLOCK``, or
+    ``A_SHARE`` where the frontier's size alone does not say. ``counts_edges`` says that the
+    appends must count the frontier's edges, ``by_arcs`` that the near end of every arc must be
+    stored.
+    """
 
     lanes: int = 1
+    counts_edges: bool = False
+    by_arcs: bool = False
+
+
+A_BLOCK = -1
+A_SHARE = 0
+
+
+@dataclass(frozen=True)
+class DirectionChoice(Choice):
+    """A row of `DIRECTIONS`; ``transposed`` says that it reads arcs backwards."""
+
+    counts_edges: bool = False
+    transposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,16 +127,82 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "advance::Warp",
         "a warp a frontier vertex, its lanes stride the row: coalesced reads, no waiting for a "
         "hub; wastes lanes on degrees below 32",
-        lanes=32,
+        lanes=WARP_SIZE,
+    ),
+    AdvanceChoice(
+        "block",
+        "advance/block.cuh",
+        "advance::Block",
+        "a block a frontier vertex: for rows of thousands; most of the block idles on the rest",
+        lanes=A_BLOCK,
+    ),
+    AdvanceChoice(
+        "bucketed",
+        "advance/bucketed.cuh",
+        "advance::Bucketed",
+        "a thread, a warp or a block a vertex, by its degree: few idle lanes, some block "
+        "barriers; a hub still has one block only",
+    ),
+    AdvanceChoice(
+        "edge",
+        "advance/edge.cuh",
+        "advance::Edge",
+        "equal edges a lane, whoever they belong to: no hub can unbalance it; pays a search, and "
+        "a degree read for each vertex appended",
+        lanes=A_SHARE,
+        counts_edges=True,
+    ),
+    AdvanceChoice(
+        "topology",
+        "advance/topology.cuh",
+        "advance::Topology",
+        "every thread tests every vertex at every level: n x levels tests; only for searches of "
+        "a few levels",
+        lanes=A_SHARE,
+    ),
+    AdvanceChoice(
+        "edge_list",
+        "advance/edge_list.cuh",
+        "advance::EdgeList",
+        "every arc is tested at every level: balanced and coalesced, but m x levels tests and 4 "
+        "bytes an arc more",
+        lanes=A_SHARE,
+        by_arcs=True,
+    ),
+    AdvanceChoice(
+        "auto",
+        "advance/auto.cuh",
+        "advance::Auto",
+        "thread or edge, chosen level by level on the device from the frontier's vertices and "
+        "edges; plain thread where no degree is large",
+        lanes=A_SHARE,
+        counts_edges=True,
     ),
 )
 
-DIRECTIONS: Mapping[str, Choice] = _table(
-    Choice(
+DIRECTIONS: Mapping[str, DirectionChoice] = _table(
+    DirectionChoice(
         "push",
         "direction/push.cuh",
         "direction::Push",
         "frontier vertices look at their neighbours: work is the frontier's edges",
+    ),
+    DirectionChoice(
+        "pull",
+        "direction/pull.cuh",
+        "direction::Pull",
+        "unvisited vertices look for a parent and stop at the first: little work when the "
+        "frontier is large, every unvisited arc when it is small",
+        transposed=True,
+    ),
+    DirectionChoice(
+        "auto",
+        "direction/auto.cuh",
+        "direction::Auto",
+        "push or pull, chosen level by level on the device by Beamer's alpha and beta; the "
+        "best on graphs of few, wide levels",
+        counts_edges=True,
+        transposed=True,
     ),
 )
 
@@ -124,6 +212,13 @@ CLAIMS: Mapping[str, Choice] = _table(
         "claim/cas.cuh",
         "claim::CompareAndSwap",
         "atomicCAS on the distance after a plain test: exactly one discoverer",
+    ),
+    Choice(
+        "min",
+        "claim/min.cuh",
+        "claim::Minimum",
+        "atomicMin on the distance; the old value says who discovered: as cas, and the form "
+        "that shortest paths need",
     ),
     Choice(
         "naive",
@@ -146,13 +241,17 @@ APPENDS: Mapping[str, Choice] = _table(
         "append::Atomic",
         "an atomic on the one counter for each discovery",
     ),
+    Choice(
+        "block",
+        "append/block.cuh",
+        "append::Block",
+        "a block collects in shared memory and reserves slots once a level; spills when full",
+    ),
 )
 
 # Sound answers need exactly one discoverer a vertex. The others run, marked, and their
 # duplicates are what one studies.
 EXACT_CLAIMS = frozenset(CLAIMS) - {"naive"}
-
-WARP_SIZE = 32
 
 
 def choose(table: Mapping[str, Any], name: str, what: str) -> Any:
@@ -169,6 +268,17 @@ def choose(table: Mapping[str, Any], name: str, what: str) -> Any:
         raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(table)}") from None
 
 
+def conflict(direction: str, advance: str) -> str | None:
+    """Why a direction and a mapping do not combine; None if they do. All else combines."""
+    if direction == "pull" and advance != "thread":
+        return (
+            f"direction pull does not combine with the {advance} mapping: pull goes by unvisited "
+            "vertices, a thread each, and has no frontier to map; use advance thread, or "
+            "direction auto"
+        )
+    return None
+
+
 @dataclass(frozen=True)
 class Config:
     """One choice from each table: what a stub is rendered from and a program is keyed by.
@@ -183,11 +293,14 @@ class Config:
         Whether the kernels write predecessors and a record a level; compiled in or out.
     block_threads
         Threads a block, a multiple of 32 up to 1024.
+    block_queue
+        Vertices that the block append's shared queue holds before it spills.
 
     Raises
     ------
     ValueError
-        A name that is in no table, or a number the kernels cannot take.
+        A name that is in no table, a number the kernels cannot take, or choices that do not
+        combine; the message says why.
     """
 
     engine: str
@@ -199,6 +312,7 @@ class Config:
     predecessors: bool = False
     trace: bool = False
     block_threads: int = 256
+    block_queue: int = 1024
 
     def __post_init__(self) -> None:
         choose(ENGINES, self.engine, "engine")
@@ -210,6 +324,11 @@ class Config:
             raise ValueError(
                 f"block_threads is {self.block_threads}; it must be a multiple of 32, 32 to 1024"
             )
+        if not 1 <= self.block_queue <= 2048:
+            raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
+        problem = conflict(self.direction, self.advance)
+        if problem is not None:
+            raise ValueError(problem)
 
     def _choices(self) -> tuple[tuple[Mapping[str, Choice], str, str], ...]:
         return (
@@ -231,6 +350,11 @@ class Config:
         return ENGINES[self.engine].kernels
 
     @property
+    def counts_edges(self) -> bool:
+        """Whether the appends count the frontiers' edges, for a mapping or a direction."""
+        return ADVANCES[self.advance].counts_edges or DIRECTIONS[self.direction].counts_edges
+
+    @property
     def exact(self) -> bool:
         """Whether the claim promises one discoverer a vertex."""
         return self.claim in EXACT_CLAIMS
@@ -240,4 +364,7 @@ class Config:
         return replace(self, **changes)
 
     def __str__(self) -> str:
-        return f"{self.engine}, {self.advance} mapping, {self.claim} claim, {self.append} append"
+        return (
+            f"{self.engine}, {self.direction}, {self.advance} mapping, {self.claim} claim, "
+            f"{self.append} append"
+        )

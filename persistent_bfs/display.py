@@ -67,6 +67,7 @@ class LateProgress:
         self._timer.daemon = True
 
     def __call__(self, description: str, done: int, total: int) -> None:
+        """Say what is being done, and how much of it is."""
         self._bar.update(self._task, description=description, completed=done, total=total)
 
     def __enter__(self) -> LateProgress:
@@ -131,8 +132,8 @@ def search(report: Report) -> RenderableType:
     how = (
         "NumPy"
         if report["device"] == "reference"
-        else f"{report['engine']}, {report['advance']} mapping, {report['claim']} claim, "
-        f"{report['append']} append"
+        else f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
+        f"{report['claim']} claim, {report['append']} append"
     )
     lines = {
         "graph": _graph(report),
@@ -170,12 +171,16 @@ def _time(report: Report) -> str:
 
 def _trace(rows: list[Report]) -> Table:
     timed = rows[0]["begin_ns"] is not None
-    table = _table("level", "frontier", "edges", *(("µs",) if timed else ()), words=0)
+    table = _table(
+        "level", "frontier", "edges", "mapping", "direction", *(("µs",) if timed else ()), words=0
+    )
     cells = [
         (
             str(row["level"]),
             _count(row["frontier"]),
             _count(row["edges"]),
+            row["mapping"],
+            row["direction"],
             *((("-" if row["ns"] is None else f"{row['ns'] / 1e3:,.2f}"),) if timed else ()),
         )
         for row in rows

@@ -100,7 +100,7 @@ def ask_driver() -> Driver:
 
 
 def examine_python() -> list[Check]:
-    """The interpreter."""
+    """Check the interpreter."""
     return [
         Check(
             "Python",
@@ -112,7 +112,7 @@ def examine_python() -> list[Check]:
 
 
 def examine_packages() -> list[Check]:
-    """The packages needed everywhere, and those that a GPU needs."""
+    """Check the packages needed everywhere, and those that a GPU needs."""
 
     def check(package: str, needed: bool, remedy: str) -> Check:
         try:
@@ -128,7 +128,7 @@ def examine_packages() -> list[Check]:
 
 
 def examine_gpu() -> list[Check]:
-    """The NVIDIA driver, its first GPU, and the two things that engines ask of them."""
+    """Check the NVIDIA driver, its first GPU, and what engines ask of them."""
     driver = ask_driver()
     release = f"CUDA {driver.version // 1000}.{driver.version % 1000 // 10}"
     if driver.problem:
@@ -158,7 +158,7 @@ def examine_gpu() -> list[Check]:
 
 
 def examine_compilers() -> list[Check]:
-    """Nvcc, for the GPU's own architecture, and g++ for the emulated device."""
+    """Check nvcc, for the GPU's own architecture, and g++ for the emulated device."""
     gpu = ask_driver().gpu
     checks = []
     try:
@@ -190,18 +190,19 @@ def examine_compilers() -> list[Check]:
 
 
 def examine_cache() -> list[Check]:
-    """The folder of compiled kernels."""
+    """Check the folder of compiled kernels."""
     variable = os.environ.get(compiler.CACHE_VARIABLE)
     asked = Path(variable or platformdirs.user_cache_path("persistent_bfs"))
     if compiler.cache_folder() != asked:
         remedy = f"set {compiler.CACHE_VARIABLE} to a folder that can be written"
         return [Check("cache", False, f"cannot write to {asked}", remedy)]
     sizes = [entry.stat().st_size for entry in os.scandir(asked) if entry.is_file()]
-    return [Check("cache", True, f"{asked}: {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB")]
+    files = f"{len(sizes)} file{'' if len(sizes) == 1 else 's'}"
+    return [Check("cache", True, f"{asked}: {files}, {sum(sizes) / 2**20:.1f} MiB")]
 
 
 def examine_devices() -> list[Check]:
-    """Each device that runs kernels, by a search on it whose answer is checked."""
+    """Check each device that runs kernels by a search whose answer is checked."""
     checks = []
     for device, problem in (("cuda", cuda_problem()), ("emulated", emulated_problem())):
         if problem is not None:

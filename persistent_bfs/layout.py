@@ -12,6 +12,8 @@ import numpy as np
 
 RUNNING, DONE, QUEUE_FULL = 0, 1, 2
 
+MAPPINGS = ("", "thread", "warp", "edge")  # enum Mapping; "" is the configured one
+
 NO_DEPTH_LIMIT = 2**31 - 1
 
 
@@ -30,8 +32,10 @@ class LaunchArguments(ctypes.Structure):
         ("parity", ctypes.c_int),
         ("level", ctypes.c_int),
         ("frontier_begin", ctypes.c_int),
-        ("frontier_size", ctypes.c_int),
+        ("frontier_size", ctypes.c_uint),
+        ("frontier_edges", ctypes.c_uint),
         ("reserved", ctypes.c_int),
+        ("explored", ctypes.c_ulonglong),
     )
 
 
@@ -41,14 +45,19 @@ class SearchParameters(ctypes.Structure):
     _fields_ = (
         ("row_offsets", ctypes.c_void_p),
         ("col_indices", ctypes.c_void_p),
+        ("in_row_offsets", ctypes.c_void_p),
+        ("in_col_indices", ctypes.c_void_p),
         ("distances", ctypes.c_void_p),
         ("predecessors", ctypes.c_void_p),
         ("queue", ctypes.c_void_p),
+        ("edge_begin", ctypes.c_void_p),
+        ("arc_sources", ctypes.c_void_p),
         ("trace", ctypes.c_void_p),
         ("state", ctypes.c_void_p),
         ("request", ctypes.c_void_p),
         ("vertices", ctypes.c_int),
         ("queue_capacity", ctypes.c_int),
+        ("arcs", ctypes.c_longlong),
     )
 
 
@@ -56,9 +65,11 @@ SEARCH_REQUEST = np.dtype([("source", np.int32), ("max_depth", np.int32)])
 
 SEARCH_STATE = np.dtype(
     [
-        ("frontier_size", np.int32, 3),
+        ("frontier_count", np.uint64, 3),
+        ("explored", np.uint64, 2),
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),
+        ("pulling", np.int32, 2),
         ("max_depth", np.int32),
         ("depth", np.int32),
         ("enqueued", np.int32),
@@ -74,6 +85,7 @@ LEVEL_RECORD = np.dtype(
         ("end_nanoseconds", np.uint64),
         ("edges", np.uint64),
         ("frontier_size", np.int32),
-        ("reserved", np.int32),
+        ("mapping", np.int16),
+        ("pulled", np.int16),
     ]
 )

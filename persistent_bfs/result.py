@@ -43,6 +43,7 @@ class LevelTrace:
     frontier: int
     edges: int
     mapping: str
+    direction: str
     begin_ns: int | None
     ns: int | None
 
@@ -67,7 +68,7 @@ class BFSResult:
     enqueued : int
         Sum of the frontier sizes; equal to ``reached`` unless the claim lets a vertex be
         discovered twice.
-    engine, advance, claim, append, device : str
+    engine, advance, direction, claim, append, device : str
         What ran.
     reason : str
         Why, where something was chosen automatically.
@@ -84,6 +85,7 @@ class BFSResult:
     enqueued: int
     engine: str
     advance: str
+    direction: str
     claim: str
     append: str
     device: str
@@ -141,6 +143,7 @@ class BFSResult:
             "source": self.source,
             "engine": self.engine,
             "advance": self.advance,
+            "direction": self.direction,
             "claim": self.claim,
             "append": self.append,
             "device": self.device,

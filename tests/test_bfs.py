@@ -7,17 +7,20 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from devices import KERNEL_DEVICES
 
 from persistent_bfs import BFS, DeviceError, DeviceMemoryError, Graph, bfs, read_graph
-from persistent_bfs.bfs import choose_advance, choose_engine, memory_needed
+from persistent_bfs.bfs import choose_advance, choose_engine
+from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
+from persistent_bfs.engines.base import memory_needed
+from persistent_bfs.graph import plan_offsets
 from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
-
 
 SESSION = sys.modules[BFS.__module__]
 
@@ -136,25 +139,57 @@ def test_int64_read_only_and_strided_arrays_are_accepted_and_not_written(device:
     np.testing.assert_array_equal(indices, before[1])
 
 
-def test_memory_is_estimated_from_two_numbers() -> None:
-    needed = memory_needed(1_000, 3_000_000_000, predecessors=True, trace=True)
-    assert needed == {
+def test_memory_is_estimated_from_numbers_alone() -> None:
+    def needed(
+        vertices: int, arcs: int, *, directed: bool = False, **choices: Any
+    ) -> dict[str, int]:
+        bits = plan_offsets(vertices, arcs)
+        config = Config("persistent", offset_bits=bits, **choices)
+        return memory_needed(vertices, arcs, config, directed=directed)
+
+    plain = needed(1_000, 3_000_000_000, predecessors=True, trace=True)
+    assert plain == {
         "row_offsets": 1001 * 8,
         "col_indices": 12_000_000_000,
         "distances": 4_000,
         "queue": 4_000,
+        "state": 88,
+        "request": 8,
         "predecessors": 4_000,
         "trace": 1002 * 32,
     }
-    assert memory_needed(1_000, 1_000)["row_offsets"] == 1001 * 4
-    assert memory_needed(1_000, 1_000, exact=False)["queue"] == 8_000
+    assert needed(1_000, 1_000)["row_offsets"] == 1001 * 4
+    assert needed(1_000, 1_000, claim="naive")["queue"] == 8_000
+    assert needed(1_000, 1_000, advance="edge")["edge_begin"] == 4_000
+    assert needed(1_000, 1_000, advance="edge_list")["arc_sources"] == 4_000
+    backwards = needed(1_000, 1_000, directed=True, direction="auto")
+    assert (backwards["in_row_offsets"], backwards["in_col_indices"]) == (4_004, 4_000)
+    assert "in_row_offsets" not in needed(1_000, 1_000, direction="auto")
+
+
+@pytest.mark.parametrize("advance", ["thread", "edge", "edge_list"])
+@pytest.mark.parametrize("direction", ["push", "auto"])
+def test_the_estimate_is_what_is_allocated(advance: str, direction: str) -> None:
+    from persistent_bfs.device.emulated import EmulatedDevice
+
+    graph = Graph.from_edges([0, 1, 2, 5], [1, 2, 3, 0], directed=True)
+    with (
+        EmulatedDevice() as device,
+        BFS(graph, device=device, advance=advance, direction=direction, trace=True) as search,
+    ):
+        assert search._workspace is not None
+        assert {name: buffer.nbytes for name, buffer in search._workspace.buffers.items()} == (
+            memory_needed(6, 4, search.config, directed=True)
+        )
+        assert find_problem(graph, search.run(0)) is None
 
 
 def test_a_graph_that_does_not_fit_is_refused_with_numbers_and_leaks_nothing() -> None:
     from persistent_bfs.device.emulated import EmulatedDevice
 
     graph = read_graph("grid:100x100")
-    needed = sum(memory_needed(graph.vertices, graph.arcs).values())
+    config = Config("persistent")
+    needed = sum(memory_needed(graph.vertices, graph.arcs, config, directed=False).values())
     with EmulatedDevice(memory_bytes=needed - 1) as device:
         free = device.free_bytes()
         with pytest.raises(
@@ -162,6 +197,14 @@ def test_a_graph_that_does_not_fit_is_refused_with_numbers_and_leaks_nothing() -
         ):
             BFS(graph, device=device)
         assert device.free_bytes() == free
+
+
+def test_edges_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("persistent_bfs.engines.base.MAX_COUNTED_ARCS", 100)
+    with pytest.raises(DeviceError, match="counted in 32 bits, and the graph has 360 arcs"):
+        BFS(read_graph("grid:10x10"), device="emulated", advance="edge")
+    with BFS(read_graph("grid:10x10"), device="emulated", advance="warp") as search:
+        assert search.run(0).reached == 100
 
 
 def test_a_failure_while_preparing_gives_the_memory_back(
@@ -248,17 +291,17 @@ def test_the_automatic_engine_is_one_the_device_has(
 
 
 def test_the_automatic_mapping_follows_the_largest_degree() -> None:
-    assert choose_advance("auto", read_graph("grid:9x9"))[0] == "thread"
-    assert choose_advance("auto", read_graph("star:99"))[0] == "warp"
-    assert choose_advance("warp", read_graph("grid:9x9")) == ("warp", "")
+    assert choose_advance("auto", "push", read_graph("grid:9x9"))[0] == "thread"
+    assert choose_advance("auto", "push", read_graph("star:99"))[0] == "auto"
+    assert choose_advance("warp", "push", read_graph("grid:9x9")) == ("warp", "")
 
 
 def test_what_was_chosen_and_why_is_in_the_result() -> None:
     result = bfs(read_graph("star:99"), 0, device="emulated")
     assert result.engine == "persistent"
-    assert result.advance == "warp"
+    assert result.advance == "auto"
     assert "emulated device: asked for" in result.reason
-    assert "warp mapping: the largest degree is 98" in result.reason
+    assert "mapping chosen a level: the largest degree is 98" in result.reason
 
 
 @pytest.mark.cuda

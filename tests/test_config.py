@@ -77,7 +77,7 @@ def test_engine_files_all_have_a_row() -> None:
     [
         ("engine", "fast", "unknown engine 'fast'; choose one of host_loop"),
         ("advance", "lane", "unknown advance 'lane'; choose one of thread, warp"),
-        ("claim", "lock", "unknown claim 'lock'; choose one of cas, naive"),
+        ("claim", "lock", "unknown claim 'lock'; choose one of cas, min, naive"),
         ("append", "push", "unknown append 'push'"),
         ("direction", "up", "unknown direction 'up'"),
         ("offset_bits", 16, "it must be 32 or 64"),
@@ -89,6 +89,12 @@ def test_engine_files_all_have_a_row() -> None:
 def test_a_choice_that_is_in_no_table_is_refused(field: str, value: object, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         Config(**{"engine": "persistent", field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("advance", set(ADVANCES) - {"thread"})
+def test_an_impossible_pair_is_refused_with_the_reason(advance: str) -> None:
+    with pytest.raises(ValueError, match=f"pull does not combine with the {advance} mapping: pull"):
+        Config("persistent", advance=advance, direction="pull")
 
 
 def test_configs_are_values() -> None:

@@ -496,7 +496,7 @@ def test_a_copy_to_the_host_arrives_at_the_wait(bench):
 
 def test_kernels_read_pinned_memory(bench):
     host = bench.device.pinned(1, np.int32)
-    arguments = KernelArguments(Arguments(None, bench.device.device_address(host), 5, 0))
+    arguments = KernelArguments(Arguments(None, host.ctypes.data, 5, 0))
     bench.stream.launch(bench.kernel("add"), LaunchShape(2, 32), arguments)
     bench.stream.synchronize()
     assert host == [5]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,7 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from persistent_bfs import BFS, EngineOptions, Graph, read_graph
-from persistent_bfs.config import ADVANCES, APPENDS, ENGINES
+from persistent_bfs.config import (
+    ADVANCES,
+    APPENDS,
+    CLAIMS,
+    DIRECTIONS,
+    ENGINES,
+    EXACT_CLAIMS,
+    conflict,
+)
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.measure import find_problem
@@ -21,12 +31,26 @@ from persistent_bfs.reference import bfs_reference
 COMBINATIONS = [(engine, advance) for engine in ENGINES for advance in ADVANCES]
 
 
+DIRECTED_HUBS = Graph.from_edges(
+    np.concatenate([np.zeros(200, int), np.arange(1, 201), np.full(150, 7), [201, 350, 350]]),
+    np.concatenate([np.arange(1, 201), np.full(200, 201), np.arange(202, 352), [0, 351, 352]]),
+    directed=True,
+    name="directed hubs",
+)
+
+
 @pytest.fixture(scope="module", params=KERNEL_DEVICES)
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     choice = open_device(request.param)
     assert choice.device is not None
     with choice.device:
         yield choice.device
+
+
+@pytest.fixture(autouse=True)
+def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the automatic mapping choose on the device even where every degree is small."""
+    monkeypatch.setattr(sys.modules[BFS.__module__], "EVEN_DEGREE", -1)
 
 
 def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:
@@ -56,7 +80,10 @@ def test_small_graphs_are_answered_exactly(
         for row in result.trace:
             frontier = np.flatnonzero(np.array(small.distances) == row.level)
             assert row.edges == degrees[frontier].sum()
-            assert row.mapping == advance
+            assert row.mapping == advance or (
+                advance == "auto" and row.mapping in ("thread", "edge")
+            )
+            assert row.direction == "push"
 
 
 @pytest.mark.parametrize(("engine", "advance"), COMBINATIONS)
@@ -67,13 +94,88 @@ def test_64_bit_offsets_give_the_same_answers(device: Device, engine: str, advan
         assert find_problem(graph, search.run(7)) is None
 
 
-@pytest.mark.parametrize("append", APPENDS)
+# Every legal combination, each with another engine, on a graph with hubs, both ways round.
+POLICIES = [
+    (advance, direction, claim, append)
+    for advance, direction, claim, append in itertools.product(
+        ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS
+    )
+    if conflict(direction, advance) is None
+]
+
+
+@pytest.mark.parametrize(
+    ("engine", "policy"),
+    list(zip(itertools.cycle(ENGINES), POLICIES, strict=False)),
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else value,
+)
+def test_every_combination_of_policies(
+    device: Device, engine: str, policy: tuple[str, str, str, str]
+) -> None:
+    advance, direction, claim, append = policy
+    for graph in (read_graph("kron:7:8"), DIRECTED_HUBS):
+        source = int(np.argmax(graph.degrees))
+        with _session(
+            graph, device, engine, advance, direction=direction, claim=claim, append=append
+        ) as search:
+            result = search.run(source)
+            assert find_problem(graph, result) is None
+            assert result.depth >= 2
+
+
+@pytest.mark.parametrize("direction", ["pull", "auto"])
+@pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_append_with_every_engine(device: Device, engine: str, append: str) -> None:
-    graph = read_graph("kron:7:8")
+def test_directions_on_small_graphs(
+    device: Device, engine: str, direction: str, small: SmallGraph
+) -> None:
+    with _session(small.graph, device, engine, "thread", direction=direction) as search:
+        result = search.run(small.source)
+        assert find_problem(small.graph, result) is None
+        np.testing.assert_array_equal(result.distances, small.distances)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_direction_turns_where_beamer_says(device: Device, engine: str) -> None:
+    graph = read_graph("kron:9:16")
     source = int(np.argmax(graph.degrees))
-    with _session(graph, device, engine, "warp", append=append) as search:
-        assert find_problem(graph, search.run(source)) is None
+    with _session(graph, device, engine, "edge", direction="auto") as search:
+        result = search.run(source)
+        assert find_problem(graph, result) is None
+    degrees = graph.degrees.astype(np.int64)
+    explored, pulling, expected = 0, False, []
+    for level in range(result.levels):
+        frontier = np.flatnonzero(result.distances == level)
+        edges = int(degrees[frontier].sum())
+        if pulling:
+            pulling = len(frontier) * 18 >= graph.vertices
+        else:
+            pulling = edges * 15 > graph.arcs - explored - edges
+        explored += edges
+        expected.append("pull" if pulling else "push")
+    assert result.trace is not None
+    assert [row.direction for row in result.trace] == expected
+    assert set(expected) == {"pull", "push"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_block_queue_that_is_full_spills_and_drops_nothing(device: Device, engine: str) -> None:
+    for graph in (read_graph("star:3000"), read_graph("kron:7:8")):
+        for advance in ("block", "edge"):
+            with _session(graph, device, engine, advance, append="block", block_queue=32) as search:
+                assert find_problem(graph, search.run(0)) is None
+
+
+def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(device: Device) -> None:
+    graph = read_graph("grid:12x12")
+    expected = bfs_reference(graph, 0).distances
+    for advance in ADVANCES:
+        with _session(graph, device, "persistent", advance, claim="naive") as search:
+            np.testing.assert_array_equal(search.run(0).distances, expected)
+
+
+def test_no_claim_is_untested() -> None:
+    assert set(CLAIMS) == EXACT_CLAIMS | {"naive"}
 
 
 @pytest.mark.parametrize("block_threads", [32, 96, 1024])

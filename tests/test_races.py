@@ -58,7 +58,7 @@ def test_at_the_worst_level_1_discovers_vertex_3_twice() -> None:
         assert result.distances.tolist() == [0, 1, 1, 2, 2, -1]
         assert result.enqueued == 6  # 0; 1 and 2; then 3, 3 and 4: three discoveries of two
         assert search._workspace is not None
-        assert sorted(search._workspace.queue.to_host(6)[3:].tolist()) == [3, 3, 4]
+        assert sorted(search._workspace["queue"].to_host(6)[3:].tolist()) == [3, 3, 4]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -100,5 +100,5 @@ def test_both_compaction_orders_are_seen_over_schedules() -> None:
         ):
             search.run(0)
             assert search._workspace is not None
-            orders.add(tuple(search._workspace.queue.to_host().tolist()[3:5]))
+            orders.add(tuple(search._workspace["queue"].to_host().tolist()[3:5]))
     assert orders == {(3, 4), (4, 3)}

@@ -8,19 +8,21 @@
 #pragma once
 
 #include "frontier.cuh"
+#include "mapping.cuh"
 #include "warp_primitives.cuh"
 
 namespace persistent_bfs::advance {
 
-struct Thread {
+struct Thread : FixedMapping {
   static constexpr int BATCH = 4;
 
-  // Calls visit(source, neighbours, count) by whole warps; returns the edges this thread was given.
-  template <class Parameters, class Visit>
-  static __device__ __forceinline__ unsigned long long run(const Parameters& graph,
-                                                           const Frontier& frontier,
-                                                           const Workers& workers, Visit& visit) {
-    using Offset = typename Parameters::OffsetType;
+  // Calls visit(sources, neighbours, valid) by whole warps; returns the edges this thread was
+  // given.
+  template <class Policy, class Visit>
+  static __device__ __forceinline__ unsigned long long run(
+      const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
+      Visit& visit) {
+    using Offset = typename Policy::Offset;
     unsigned long long edges = 0;
     for (int first = workers.warp * WARP_SIZE; first < frontier.size;
          first += workers.warps * WARP_SIZE) {
@@ -34,19 +36,32 @@ struct Thread {
         degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
       }
       edges += degree;
-      const int longest = warp_max(degree);
-      if (workers.lane == 0) count_lane_slots(WARP_SIZE * longest);
-      for (int step = 0; step < longest; step += BATCH) {
-        vertex_t neighbours[BATCH];
-        const int count = degree - step;
-#pragma unroll
-        for (int i = 0; i < BATCH; ++i) {
-          neighbours[i] = i < count ? __ldg(graph.col_indices + begin + step + i) : source;
-        }
-        visit(source, neighbours, count);
-      }
+      rows(graph, source, begin, degree, workers.lane, visit);
     }
     return edges;
+  }
+
+  // A row a lane: `degree` arcs of `source` from `begin`; by a whole warp.
+  template <class Parameters, class Offset, class Visit>
+  static __device__ __forceinline__ void rows(const Parameters& graph, vertex_t source,
+                                              Offset begin, int degree, int lane, Visit& visit) {
+    const int longest = warp_max(degree);
+    if (lane == 0) count_lane_slots(WARP_SIZE * longest);
+    for (int step = 0; step < longest; step += BATCH) {
+      vertex_t sources[BATCH];
+      vertex_t neighbours[BATCH];
+      unsigned valid = 0;
+#pragma unroll
+      for (int i = 0; i < BATCH; ++i) {
+        sources[i] = source;
+        neighbours[i] = source;
+        if (step + i < degree) {
+          neighbours[i] = __ldg(graph.col_indices + begin + step + i);
+          valid |= 1u << i;
+        }
+      }
+      visit(sources, neighbours, valid);
+    }
   }
 };
 

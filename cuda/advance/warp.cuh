@@ -7,50 +7,27 @@
 #pragma once
 
 #include "frontier.cuh"
+#include "mapping.cuh"
+#include "stride.cuh"
 #include "warp_primitives.cuh"
 
 namespace persistent_bfs::advance {
 
-struct Warp {
-  static constexpr int BATCH = 4;
-
-  template <class Parameters, class Visit>
-  static __device__ __forceinline__ unsigned long long run(const Parameters& graph,
-                                                           const Frontier& frontier,
-                                                           const Workers& workers, Visit& visit) {
-    using Offset = typename Parameters::OffsetType;
+struct Warp : FixedMapping {
+  template <class Policy, class Visit>
+  static __device__ __forceinline__ unsigned long long run(
+      const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
+      Visit& visit) {
+    using Offset = typename Policy::Offset;
     unsigned long long edges = 0;
     for (int index = workers.warp; index < frontier.size; index += workers.warps) {
       const vertex_t source = frontier.vertices[index];
       const Offset begin = __ldg(graph.row_offsets + source);
       const int degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
-      if (workers.lane == 0) {
-        edges += degree;
-        count_lane_slots((degree + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE);
-      }
-      int step = 0;
-      for (; degree - step > WARP_SIZE; step += BATCH * WARP_SIZE) {
-        stride<BATCH>(graph, source, begin + step, degree - step, workers.lane, visit);
-      }
-      if (step < degree) {
-        stride<1>(graph, source, begin + step, degree - step, workers.lane, visit);
-      }
+      if (workers.lane == 0) edges += degree;
+      stride_row(graph, source, begin, degree, WARP_SIZE, workers.lane, visit);
     }
     return edges;
-  }
-
- private:
-  // N strides of the warp over the `left` neighbours from `begin`.
-  template <int N, class Parameters, class Offset, class Visit>
-  static __device__ __forceinline__ void stride(const Parameters& graph, vertex_t source,
-                                                Offset begin, int left, int lane, Visit& visit) {
-    vertex_t neighbours[N];
-    const int count = (left - lane + WARP_SIZE - 1) / WARP_SIZE;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      neighbours[i] = i < count ? __ldg(graph.col_indices + begin + i * WARP_SIZE + lane) : source;
-    }
-    visit(source, neighbours, count);
   }
 };
 

@@ -8,7 +8,9 @@
 
 namespace persistent_bfs::append {
 
+template <class Policy>
 struct Atomic {
+  const typename Policy::Parameters& parameters;
   NextFrontier next;
   int lane;
 
@@ -16,10 +18,20 @@ struct Atomic {
   __device__ __forceinline__ void push(const vertex_t (&neighbours)[N], unsigned discovered) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      if (discovered >> i & 1u) {
-        const int slot = atomicAdd(next.size, 1);
-        if (slot < next.capacity) next.vertices[slot] = neighbours[i];
-      }
+      if (discovered >> i & 1u) push_one(neighbours[i]);
+    }
+  }
+
+  __device__ __forceinline__ void finish() {}
+
+ private:
+  __device__ __forceinline__ void push_one(vertex_t v) {
+    const unsigned edges = Policy::counts_edges ? degree_of(parameters, v) : 0;
+    const FrontierCount before{atomicAdd(next.count, FrontierCount::pack(1, edges))};
+    const int slot = before.vertices();
+    if (slot < next.capacity) {
+      next.vertices[slot] = v;
+      if constexpr (Policy::counts_edges) next.edge_begin[slot] = before.edges();
     }
   }
 };

@@ -7,38 +7,28 @@
 
 #include "frontier.cuh"
 #include "types.cuh"
+#include "visit.cuh"
+#include "warp_primitives.cuh"
 
 namespace persistent_bfs::direction {
 
-// Called by whole warps with a batch of neighbours of `source`, of which the first `count` are
-// real.
 template <class Policy>
 struct Push {
-  const typename Policy::Parameters& parameters;
-  typename Policy::Append append;
-  int distance;
+  static __device__ __forceinline__ bool pulls(const typename Policy::Parameters&,
+                                               const Frontier&) {
+    return false;
+  }
 
-  template <int N>
-  __device__ __forceinline__ void operator()(vertex_t source, const vertex_t (&neighbours)[N],
-                                             int count) {
-    using Claim = typename Policy::Claim;
-    // All tests before the first claim: the reads are then in flight together.
-    unsigned unvisited = 0;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      if (i < count && Claim::looks_unvisited(parameters.distances, neighbours[i])) {
-        unvisited |= 1u << i;
-      }
-    }
-    unsigned discovered = 0;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      if ((unvisited >> i & 1u) && Claim::take(parameters.distances, neighbours[i], distance)) {
-        discovered |= 1u << i;
-        if constexpr (Policy::predecessors) parameters.predecessors[neighbours[i]] = source;
-      }
-    }
-    append.push(neighbours, discovered);
+  // Expands `frontier` into `next`, by every thread of the grid; returns the edges this thread
+  // was given.
+  static __device__ __forceinline__ unsigned long long expand(
+      const typename Policy::Parameters& parameters, const Frontier& frontier,
+      const NextFrontier& next, const Workers& workers) {
+    Visit<Policy> visit{parameters, {parameters, next, workers.lane}, frontier.depth + 1};
+    const unsigned long long edges =
+        Policy::Advance::template run<Policy>(parameters, frontier, workers, visit);
+    visit.append.finish();
+    return edges;
   }
 };
 

@@ -1,11 +1,8 @@
 // Fibers: a stack each, and a switch that saves only what the x86-64 calling convention asks.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -41,40 +38,28 @@ simt_switch:
 
 namespace simt {
 
-constexpr std::size_t PAGE = 4096;
 constexpr std::size_t STACK_BYTES = 64 * 1024;
 
-// Stacks are mapped once, each above a page that faults, and serve every later launch.
-class StackPool {
+// The memory of all fibers' stacks, which the host lends for a launch: one after another.
+class Stacks {
  public:
-  char* operator[](std::size_t i) const { return stacks_[i]; }
+  Stacks() = default;
+  explicit Stacks(char* memory) : memory_(memory) {}
 
-  void reserve(std::size_t count) {
-    while (stacks_.size() < count) {
-      void* const chunk = mmap(nullptr, CHUNK * STRIDE, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-      if (chunk == MAP_FAILED) throw std::bad_alloc();
-      for (std::size_t i = 0; i < CHUNK; ++i) {
-        char* const guard = static_cast<char*>(chunk) + i * STRIDE;
-        if (mprotect(guard, PAGE, PROT_NONE) != 0) throw std::bad_alloc();
-        stacks_.push_back(guard + PAGE);
-      }
-    }
-  }
+  char* operator[](std::size_t i) const { return memory_ + i * STACK_BYTES; }
 
   // A saved stack pointer from which the i-th fiber starts in entry.
   void* start(std::size_t i, void (*entry)()) const {
     // Tops at one offset in every page would share a few cache sets: spread them.
     const std::size_t colour = i % 7 * 512;
-    auto* top = reinterpret_cast<void**>(stacks_[i] + STACK_BYTES - colour);
+    auto* top = reinterpret_cast<void**>((*this)[i] + STACK_BYTES - colour);
     *--top = nullptr;  // entry never returns; this keeps its frame aligned
     *--top = reinterpret_cast<void*>(entry);
     return top - 6;  // what simt_switch pops; the values do not matter
   }
 
  private:
-  static constexpr std::size_t CHUNK = 64, STRIDE = STACK_BYTES + PAGE;
-  std::vector<char*> stacks_;
+  char* memory_ = nullptr;
 };
 
 // A set of fibers that is walked in cyclic order.

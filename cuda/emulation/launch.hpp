@@ -29,6 +29,8 @@ struct SimtLaunch {
   std::uint64_t seed;
   std::uint64_t launch_index;  // with the seed, starts the random numbers
   std::uint64_t point_limit;   // scheduling points after which a launch counts as livelocked
+  char* stacks;                // memory for the stacks of all threads that are resident at once
+  std::uint64_t stack_bytes;   // its size
   const SimtRange* ranges;     // none: nothing is checked
   std::uint64_t range_count;
   SimtStep* log;  // recorded into; for REPLAY, read

@@ -89,7 +89,6 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   const unsigned threads = run.launch->threads;
   const unsigned warps = (threads + WARP - 1) / WARP;
   const unsigned fibers = blocks * threads;
-  run.stacks.reserve(fibers);
   run.fibers.assign(fibers, Fiber{});
   run.warps.assign(std::size_t{blocks} * warps, Warp{});
   run.blocks.assign(blocks, Block{});
@@ -125,6 +124,10 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   go_to(run.fibers[pick(fibers - 1)], &run.host_stack_pointer);
 }
 
+static unsigned resident_blocks(const SimtLaunch& launch) {
+  return launch.resident_blocks ? launch.resident_blocks : launch.blocks;
+}
+
 static std::string refusal(const SimtLaunch& launch) {
   if (launch.blocks == 0 || launch.threads == 0) return "a launch of no threads";
   if (launch.threads > MAX_THREADS)
@@ -132,6 +135,10 @@ static std::string refusal(const SimtLaunch& launch) {
   if (launch.cooperative && launch.resident_blocks && launch.resident_blocks < launch.blocks)
     return text("a cooperative launch of %u blocks, of which %u are resident at once",
                 launch.blocks, launch.resident_blocks);
+  const std::uint64_t resident = std::min(launch.blocks, resident_blocks(launch));
+  if (launch.stack_bytes < resident * launch.threads * STACK_BYTES)
+    return text("%llu threads at once and stacks for fewer",
+                static_cast<unsigned long long>(resident * launch.threads));
   return {};
 }
 
@@ -185,12 +192,13 @@ int simt_launch(void (*kernel)(const void* const*), const void* const* arguments
   run.error = error;
   run.error_bytes = error_bytes;
   run.failed = false;
+  run.stacks = simt::Stacks(launch->stacks);
   run.static_shared_bytes = library.shared_bytes;
   if (launch->schedule != REPLAY) launch->log_count = 0;
   simt::start_schedule(*launch);
   try {
     run.memory.reset(launch->ranges, launch->range_count, library.data);
-    const unsigned resident = launch->resident_blocks ? launch->resident_blocks : launch->blocks;
+    const unsigned resident = simt::resident_blocks(*launch);
     for (unsigned first = 0; first < launch->blocks && !run.failed; first += resident)
       simt::run_wave(first, std::min(resident, launch->blocks - first));
     if (run.failed) simt::record(0);
@@ -220,7 +228,7 @@ SIMT_HOOK void __tsan_init() {}
 SIMT_HOOK void __tsan_func_exit() {}
 SIMT_HOOK void __tsan_func_entry(void*) {
   const auto* here = static_cast<const char*>(__builtin_frame_address(0));
-  if (static_cast<std::size_t>(here - simt::run.stack) < simt::STACK_RESERVE)
+  if (here < simt::run.stack + simt::STACK_RESERVE)
     simt::fail_here(simt::text("needs more than %zu bytes of local memory",
                                simt::STACK_BYTES - simt::STACK_RESERVE));
 }

@@ -97,7 +97,7 @@ struct Run {
   std::vector<Block> blocks;
   std::vector<char> arenas;
   std::size_t arena_stride = 0;
-  StackPool stacks;
+  Stacks stacks;
   unsigned alive = 0;         // threads that have not returned
   unsigned grid_arrived = 0;  // threads at a grid barrier
 

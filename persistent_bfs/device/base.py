@@ -296,7 +296,7 @@ class Device(ABC):
 
     @abstractmethod
     def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
-        """How many blocks of this kernel the whole device holds at once: a cooperative grid's limit."""
+        """How many blocks of this kernel the device holds at once: a cooperative grid's limit."""
 
     @abstractmethod
     def while_graph(

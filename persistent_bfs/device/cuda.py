@@ -377,7 +377,8 @@ class CudaDevice(Device):
                 allocation = self._pool.allocate(max(nbytes, 1))
             except self.driver.MemoryError:
                 raise DeviceMemoryError(
-                    f"{name} needs {nbytes:,} bytes of device memory, {self.free_bytes():,} are free"
+                    f"{name} needs {nbytes:,} bytes of device memory, "
+                    f"{self.free_bytes():,} are free"
                 ) from None
         return CudaBuffer(self, allocation, count, dtype, name)
 

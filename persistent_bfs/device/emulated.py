@@ -9,9 +9,12 @@ and thread. It says nothing about time. How it works is told in ``cuda/emulation
 from __future__ import annotations
 
 import ctypes
+import mmap
 import platform
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -79,12 +82,43 @@ class _Launch(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("launch_index", ctypes.c_uint64),
         ("point_limit", ctypes.c_uint64),
+        ("stacks", ctypes.c_void_p),
+        ("stack_bytes", ctypes.c_uint64),
         ("ranges", ctypes.POINTER(_Range)),
         ("range_count", ctypes.c_uint64),
         ("log", ctypes.c_void_p),
         ("log_capacity", ctypes.c_uint64),
         ("log_count", ctypes.c_uint64),
     )
+
+
+class _Stacks:
+    """The memory of all fibers' stacks, lent to one launch at a time.
+
+    One for the whole process: each library of kernels has a runtime of its own, and a map of
+    several thousand stacks for each would exhaust what a process may map.
+    """
+
+    BYTES = 64 * 1024  # of one stack, as in fiber.hpp
+    NORESERVE = 0x4000  # Linux: address space now, memory when touched
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._memory = mmap.mmap(-1, self.BYTES)
+
+    @contextmanager
+    def lent(self, threads: int) -> Iterator[tuple[int, int]]:
+        """Address and size of stacks for so many threads, inside the ``with`` block."""
+        with self._lock:
+            needed = threads * self.BYTES
+            if len(self._memory) < needed:
+                flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | self.NORESERVE
+                self._memory = mmap.mmap(-1, needed, flags=flags)
+            start = ctypes.c_char.from_buffer(self._memory)
+            yield ctypes.addressof(start), len(self._memory)
+
+
+_STACKS = _Stacks()
 
 
 @dataclass
@@ -453,10 +487,13 @@ class EmulatedDevice(Device):
                 return whole.view(np.uint8)[address - start : address - start + array.nbytes]
         raise DeviceError("a copy needs a contiguous host array that Device.pinned made")
 
-    def device_address(self, pinned: HostArray) -> int:
-        """Give the address at which kernels see an array made by `pinned`."""
-        self.pinned_bytes(pinned)
-        return pinned.ctypes.data
+    def take_counts(self) -> dict[str, int]:
+        """What the kernels did since the last call, by the counters' names."""
+        counts = {
+            counter.name: getattr(self.counters, counter.name) for counter in fields(self.counters)
+        }
+        self.counters.reset()
+        return counts
 
     def stream(self) -> EmulatedStream:
         """Open a new stream of this device's own."""
@@ -584,9 +621,11 @@ class EmulatedDevice(Device):
         counters = _Counters()
         error = ctypes.create_string_buffer(2048)
         entry: _Entry = kernel.handle
-        failed = entry.launch(
-            entry.function, arguments.address, launch, counters, error, len(error)
-        )
+        side_by_side = min(resident, shape.blocks) * shape.threads
+        with _STACKS.lent(side_by_side) as (launch.stacks, launch.stack_bytes):
+            failed = entry.launch(
+                entry.function, arguments.address, launch, counters, error, len(error)
+            )
         for counter in fields(self.counters):
             total = getattr(self.counters, counter.name) + getattr(counters, counter.name)
             setattr(self.counters, counter.name, total)

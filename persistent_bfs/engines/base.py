@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import ADVANCES, Config
+from persistent_bfs.config import A_BLOCK, A_SHARE, ADVANCES, DIRECTIONS, Config
 from persistent_bfs.device.base import (
     Buffer,
     Device,
     DeviceError,
+    DeviceMemoryError,
     HostArray,
     KernelArguments,
     LaunchShape,
     Stream,
 )
+from persistent_bfs.graph import Graph
+
+MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
 # blocks than multiprocessors are never chosen, since narrow levels gain nothing from that.
@@ -45,33 +51,28 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The device memory one session searches in, and the host's pinned windows on it."""
+    """The device memory one session searches in, and the host's pinned windows on it.
 
-    row_offsets: Buffer
-    col_indices: Buffer
-    distances: Buffer
-    predecessors: Buffer | None
-    queue: Buffer
-    trace: Buffer | None
-    state: Buffer
-    request: Buffer
+    ``buffers`` are named as the fields of `layout.SearchParameters` that point to them.
+    """
+
+    buffers: Mapping[str, Buffer]
     host_state: HostArray
     host_request: HostArray
+    host_offsets: HostArray
     parameters: layout.SearchParameters
 
-    @property
-    def buffers(self) -> tuple[Buffer, ...]:
-        """Every buffer there is."""
-        optional = (self.predecessors, self.trace)
-        return (
-            self.row_offsets,
-            self.col_indices,
-            self.distances,
-            *(buffer for buffer in optional if buffer is not None),
-            self.queue,
-            self.state,
-            self.request,
-        )
+    def __getitem__(self, name: str) -> Buffer:
+        return self.buffers[name]
+
+    def degree(self, vertex: int) -> int:
+        """Arcs out of ``vertex``."""
+        return int(self.host_offsets[vertex + 1]) - int(self.host_offsets[vertex])
+
+    def free(self) -> None:
+        """Give the device memory back."""
+        for buffer in self.buffers.values():
+            buffer.free()
 
 
 @dataclass(frozen=True)
@@ -117,19 +118,23 @@ class Engine(ABC):
     def close(self) -> None:
         """Give back what `prepare` made."""
 
-    @property
-    def lanes(self) -> int:
-        """Threads that one frontier vertex is given."""
-        return ADVANCES[self.config.advance].lanes
-
     def grid(self, kernel: str) -> LaunchShape:
         """The shape of a grid that serves every level: resident, and no larger than of use."""
         threads = self.config.block_threads
         limit = self.device.max_resident_blocks(self.program[kernel], threads)
         if self.options.blocks is not None:
             return LaunchShape(self.options.blocks, threads)
-        useful = self.workspace.col_indices.count // (threads * ARCS_PER_THREAD)
+        useful = self.workspace["col_indices"].count // (threads * ARCS_PER_THREAD)
         return LaunchShape(min(limit, max(self.device.info.multiprocessors, useful)), threads)
+
+    def grid_for(self, kernel: str, frontier_size: int) -> LaunchShape:
+        """The shape of a grid for one frontier: the threads the mapping gives its vertices."""
+        lanes = ADVANCES[self.config.advance].lanes
+        if lanes == A_SHARE or self.config.direction != "push" or self.options.blocks is not None:
+            return self.grid(kernel)
+        threads = self.config.block_threads
+        lanes = threads if lanes == A_BLOCK else lanes
+        return LaunchShape(-(-frontier_size * lanes // threads), threads)
 
     def levels_per_launch(self, default: int) -> int:
         """The option, made even: consecutive launches alternate between two copies of the state."""
@@ -138,12 +143,12 @@ class Engine(ABC):
 
     def look(self) -> bool:
         """Copy the state to the host, wait for it, and say whether the search is over."""
-        self.stream.copy_to_host(self.workspace.host_state, self.workspace.state)
+        self.stream.copy_to_host(self.workspace.host_state, self.workspace["state"])
         self.stream.synchronize()
         state = self.workspace.host_state[0]
         if state["status"] != layout.RUNNING:
             return True
-        return int(state["frontier_size"][state["level"][0] % 3]) == 0
+        return int(state["frontier_count"][state["level"][0] % 3]) == 0
 
     def outcome(self) -> Outcome:
         """What the state that was last looked at says.
@@ -163,74 +168,111 @@ class Engine(ABC):
         """The error for a search whose frontiers outgrew the queue."""
         return DeviceError(
             f"{self.config.engine}: the {self.config.claim} claim put {enqueued} vertices into "
-            f"frontiers, more than the queue's {self.workspace.queue.count}: vertices were "
+            f"frontiers, more than the queue's {self.workspace['queue'].count}: vertices were "
             "discovered more than once; use the cas claim"
         )
 
 
-def make_workspace(
-    device: Device,
-    row_offsets: HostArray,
-    col_indices: HostArray,
-    *,
-    predecessors: bool,
-    trace: bool,
-    exact: bool,
-) -> Workspace:
-    """Upload a graph and allocate what a search of it writes.
+def uploads(graph: Graph, config: Config) -> dict[str, HostArray]:
+    """The arrays of ``graph`` that a search of ``config`` reads, by their parameter's name."""
+    arrays: dict[str, HostArray] = {
+        "row_offsets": graph.row_offsets,
+        "col_indices": graph.col_indices,
+    }
+    if DIRECTIONS[config.direction].transposed and graph.directed:
+        backwards = graph.transpose()
+        arrays["in_row_offsets"] = backwards.row_offsets.astype(graph.row_offsets.dtype)
+        arrays["in_col_indices"] = backwards.col_indices
+    if ADVANCES[config.advance].by_arcs:
+        arrays["arc_sources"] = graph.arc_sources()
+    return arrays
+
+
+def allocations(vertices: int, config: Config) -> dict[str, tuple[int, npt.DTypeLike]]:
+    """What a search of ``config`` writes: items and their type, by their parameter's name.
 
     A claim that is not exact may discover vertices twice; its queue has room for as many again.
     """
-    vertices = len(row_offsets) - 1
-    capacity = vertices if exact else min(2 * vertices, 2**31 - 1)
-    made: list[Buffer] = []
-
-    def keep(buffer: Buffer) -> Buffer:
-        made.append(buffer)
-        return buffer
-
-    try:
-        offsets = keep(device.upload(row_offsets, "row_offsets"))
-        indices = keep(device.upload(col_indices, "col_indices"))
-        distances = keep(device.allocate(vertices, np.int32, "distances"))
-        parents = (
-            keep(device.allocate(vertices, np.int32, "predecessors")) if predecessors else None
-        )
-        queue = keep(device.allocate(capacity, np.int32, "queue"))
+    capacity = vertices if config.exact else min(2 * vertices, 2**31 - 1)
+    needed: dict[str, tuple[int, npt.DTypeLike]] = {
+        "distances": (vertices, np.int32),
+        "queue": (capacity, np.int32),
+        "state": (1, layout.SEARCH_STATE),
+        "request": (1, layout.SEARCH_REQUEST),
+    }
+    if config.counts_edges:
+        needed["edge_begin"] = (capacity, np.uint32)
+    if config.predecessors:
+        needed["predecessors"] = (vertices, np.int32)
+    if config.trace:
         # A record a level, one more for the level after the last, whose edges are cleared early.
-        records = (
-            keep(device.allocate(vertices + 2, layout.LEVEL_RECORD, "trace")) if trace else None
+        needed["trace"] = (vertices + 2, layout.LEVEL_RECORD)
+    return needed
+
+
+def memory_needed(vertices: int, arcs: int, config: Config, *, directed: bool) -> dict[str, int]:
+    """Bytes of device memory that a session allocates, by buffer, from numbers alone.
+
+    Examples
+    --------
+    >>> config = Config("persistent", offset_bits=64)
+    >>> memory_needed(1_000, 3_000_000_000, config, directed=False)["row_offsets"]
+    8008
+    """
+    offsets, indices = (vertices + 1) * config.offset_bits // 8, 4 * arcs
+    needed = {"row_offsets": offsets, "col_indices": indices}
+    if DIRECTIONS[config.direction].transposed and directed:
+        needed |= {"in_row_offsets": offsets, "in_col_indices": indices}
+    if ADVANCES[config.advance].by_arcs:
+        needed["arc_sources"] = 4 * arcs
+    for name, (count, dtype) in allocations(vertices, config).items():
+        needed[name] = count * np.dtype(dtype).itemsize
+    return needed
+
+
+def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
+    """Upload a graph and allocate what a search of it writes.
+
+    Raises
+    ------
+    DeviceMemoryError
+        It does not fit; says how many bytes are needed and free, and nothing is left allocated.
+    DeviceError
+        The frontiers' edges must be counted, and the graph has more than the counter holds.
+    """
+    if config.counts_edges and graph.arcs > MAX_COUNTED_ARCS:
+        raise DeviceError(
+            f"{config.advance} mapping, {config.direction}: a frontier's edges are counted in 32 "
+            f"bits, and the graph has {graph.arcs:,} arcs; use the thread or warp mapping and push"
         )
-        state = keep(device.allocate(1, layout.SEARCH_STATE, "state"))
-        request = keep(device.allocate(1, layout.SEARCH_REQUEST, "request"))
+    needed = memory_needed(graph.vertices, graph.arcs, config, directed=graph.directed)
+    free = device.free_bytes()
+    if sum(needed.values()) > free:
+        parts = ", ".join(f"{name} {nbytes:,}" for name, nbytes in needed.items())
+        raise DeviceMemoryError(
+            f"the search needs {sum(needed.values()):,} bytes of device memory ({parts}), "
+            f"{free:,} are free"
+        )
+    made: dict[str, Buffer] = {}
+    try:
+        for name, array in uploads(graph, config).items():
+            made[name] = device.upload(array, name)
+        for name, (count, dtype) in allocations(graph.vertices, config).items():
+            made[name] = device.allocate(count, dtype, name)
         host_state = device.pinned(1, layout.SEARCH_STATE)
         host_request = device.pinned(1, layout.SEARCH_REQUEST)
     except BaseException:
-        for buffer in made:
+        for buffer in made.values():
             buffer.free()
         raise
+    addresses = {name: buffer.address for name, buffer in made.items()}
+    # An undirected graph is its own transpose.
+    addresses.setdefault("in_row_offsets", addresses["row_offsets"])
+    addresses.setdefault("in_col_indices", addresses["col_indices"])
     parameters = layout.SearchParameters(
-        row_offsets=offsets.address,
-        col_indices=indices.address,
-        distances=distances.address,
-        predecessors=parents.address if parents else None,
-        queue=queue.address,
-        trace=records.address if records else None,
-        state=state.address,
-        request=request.address,
-        vertices=vertices,
-        queue_capacity=capacity,
+        **addresses,
+        vertices=graph.vertices,
+        queue_capacity=made["queue"].count,
+        arcs=graph.arcs,
     )
-    return Workspace(
-        offsets,
-        indices,
-        distances,
-        parents,
-        queue,
-        records,
-        state,
-        request,
-        host_state,
-        host_request,
-        parameters,
-    )
+    return Workspace(made, host_state, host_request, graph.row_offsets, parameters)

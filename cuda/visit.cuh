@@ -1,0 +1,43 @@
+// What a search does with the arcs it is given: test, claim, remember the parent, append.
+//
+// Cost: a test an arc, a claim for each far end that looked unvisited, and the append's.
+#pragma once
+
+#include "frontier.cuh"
+#include "types.cuh"
+
+namespace persistent_bfs {
+
+// Called by whole warps, with a batch of arcs a lane.
+template <class Policy>
+struct Visit {
+  const typename Policy::Parameters& parameters;
+  typename Policy::template Append<Policy> append;
+  int distance;
+
+  // Bit i of `valid` says that this lane has an arc sources[i] -> neighbours[i].
+  template <int N>
+  __device__ __forceinline__ void operator()(const vertex_t (&sources)[N],
+                                             const vertex_t (&neighbours)[N], unsigned valid) {
+    using Claim = typename Policy::Claim;
+    // All tests before the first claim: the reads are then in flight together.
+    unsigned unvisited = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      if ((valid >> i & 1u) && Claim::looks_unvisited(parameters.distances, neighbours[i])) {
+        unvisited |= 1u << i;
+      }
+    }
+    unsigned discovered = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      if ((unvisited >> i & 1u) && Claim::take(parameters.distances, neighbours[i], distance)) {
+        discovered |= 1u << i;
+        if constexpr (Policy::predecessors) parameters.predecessors[neighbours[i]] = sources[i];
+      }
+    }
+    append.push(neighbours, discovered);
+  }
+};
+
+}  // namespace persistent_bfs

@@ -18,38 +18,54 @@ struct FrontierCount {
   __device__ __forceinline__ unsigned edges() const { return static_cast<unsigned>(packed >> 32); }
 };
 
+// Degrees up to this are alike to every mapping.
+constexpr int EVEN_DEGREE = 32;
+
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
-// `edges` is the sum of their degrees, `edge_begin` its exclusive scan, and `unexplored` the arcs
-// of the vertices that have been in no frontier yet. `pulling` says how the level before was
+// `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
+// largest (32 standing for anything smaller), and `unexplored` the arcs of the vertices that have
+// been in no frontier yet. `pulling` says how the level before was
 // expanded.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
   int size;
   unsigned edges;
+  int largest_degree;
   int depth;
   unsigned long long unexplored;
   bool pulling;
 };
 
-// Where the next frontier grows: right behind this one. `count` counts every discovery, also those
+// Where the next frontier grows: right behind this one. Its count is of every discovery, also those
 // past `capacity`, which are not stored; the loop compares the count and stops with QUEUE_FULL.
 // Only a claim that discovers twice can get there.
 struct NextFrontier {
   vertex_t* vertices;
   unsigned* edge_begin;
-  unsigned long long* count;
+  FrontierTotals* totals;
   int capacity;
+
+  __device__ __forceinline__ FrontierCount reserve(unsigned long long more) const {
+    return {atomicAdd(&totals->count, more)};
+  }
+
+  // Remember the largest degree, without waiting for it; small ones need not be told apart.
+  __device__ __forceinline__ void note_degree(int degree) const {
+    if (degree > EVEN_DEGREE) atomicMax(&totals->largest_degree, degree);
+  }
 };
 
 template <class Parameters>
 __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, int begin,
-                                                FrontierCount count, int depth,
-                                                unsigned long long explored, bool pulling) {
+                                                FrontierCount count, int largest_degree,
+                                                int depth, unsigned long long explored,
+                                                bool pulling) {
   return {parameters.queue + begin,
           parameters.edge_begin + begin,
           static_cast<int>(count.vertices()),
           count.edges(),
+          largest_degree > EVEN_DEGREE ? largest_degree : EVEN_DEGREE,
           depth,
           parameters.arcs - explored - count.edges(),
           pulling};
@@ -57,9 +73,14 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
 
 template <class Parameters>
 __device__ __forceinline__ NextFrontier next_frontier(const Parameters& parameters, int end,
-                                                      unsigned long long* count) {
-  return {parameters.queue + end, parameters.edge_begin + end, count,
-          parameters.queue_capacity - end};
+                                                      int which) {
+  return {parameters.queue + end, parameters.edge_begin + end,
+          &parameters.state->totals[which], parameters.queue_capacity - end};
+}
+
+// The count as it is now, between the levels.
+__device__ __forceinline__ FrontierCount count_of(const FrontierTotals& totals) {
+  return {load_relaxed(&totals.count)};
 }
 
 // Whether a frontier that begins at `begin` is all in the queue.

@@ -15,15 +15,14 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
   SearchState& state = *parameters.state;
   const FrontierCount count{FrontierCount::pack(launch.frontier_size, launch.frontier_edges)};
   const Frontier frontier =
-      frontier_at(parameters, launch.frontier_begin, count, launch.level, launch.explored,
-                  state.pulling[launch.parity] != 0);
+      frontier_at(parameters, launch.frontier_begin, count, launch.largest_degree, launch.level,
+                  launch.explored, state.pulling[launch.parity] != 0);
   if (is_grid_leader()) {
     trace_begin<Policy>(parameters, frontier);
     state.pulling[1 - launch.parity] = pulls<Policy>(parameters, frontier);
   }
   expand_level<Policy>(parameters, frontier,
-                       next_frontier(parameters, launch.frontier_begin + frontier.size,
-                                     &state.frontier_count[0]));
+                       next_frontier(parameters, launch.frontier_begin + frontier.size, 0));
   trace_block_end<Policy>(parameters, launch.level);
 }
 

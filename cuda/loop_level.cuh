@@ -21,10 +21,10 @@ struct LevelState {
   __device__ __forceinline__ LevelState(const Parameters& parameters, int parity) {
     const SearchState& state = *parameters.state;
     const int level = state.level[parity];
-    const FrontierCount count{state.frontier_count[level % 3]};
+    const FrontierCount count{state.totals[level % 3].count};
     begin = state.frontier_begin[parity];
-    frontier = frontier_at(parameters, begin, count, level, state.explored[parity],
-                           state.pulling[parity] != 0);
+    frontier = frontier_at(parameters, begin, count, state.totals[level % 3].largest_degree, level,
+                           state.explored[parity], state.pulling[parity] != 0);
     const bool over = count.vertices() == 0 || level >= state.max_depth;
     status = !fits(parameters, begin, count) ? QUEUE_FULL : over ? DONE : RUNNING;
   }
@@ -37,7 +37,7 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
   SearchState& state = *parameters.state;
   const Frontier& frontier = now.frontier;
   const bool running = now.status == RUNNING;
-  if (running) state.frontier_count[(frontier.depth + 2) % 3] = 0;
+  if (running) state.totals[(frontier.depth + 2) % 3] = {};
   if (frontier.size > 0) {
     state.depth = frontier.depth;
     state.enqueued = now.begin + frontier.size;
@@ -59,8 +59,7 @@ __device__ __forceinline__ LevelState run_level(const typename Policy::Parameter
   if (now.status == RUNNING) {
     expand_level<Policy>(
         parameters, frontier,
-        next_frontier(parameters, now.begin + frontier.size,
-                      &parameters.state->frontier_count[(frontier.depth + 1) % 3]));
+        next_frontier(parameters, now.begin + frontier.size, (frontier.depth + 1) % 3));
     trace_block_end<Policy>(parameters, frontier.depth);
   }
   return now;

@@ -24,31 +24,34 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
   int begin = 0;
   unsigned long long explored = 0;
   bool pulling = false;
-  FrontierCount count{load_relaxed(&state.frontier_count[0])};
+  FrontierCount count = count_of(state.totals[0]);
+  const auto this_frontier = [&] {
+    const int largest = Policy::counts_edges ? load_relaxed(&state.totals[level % 3].largest_degree) : 0;
+    return frontier_at(parameters, begin, count, largest, level, explored, pulling);
+  };
   while (count.vertices() > 0 && fits(parameters, begin, count) &&
          level < launch.request.max_depth) {
-    const Frontier frontier = frontier_at(parameters, begin, count, level, explored, pulling);
+    const Frontier frontier = this_frontier();
     if (is_grid_leader()) {
-      state.frontier_count[(level + 2) % 3] = 0;
+      state.totals[(level + 2) % 3] = {};
       trace_begin<Policy>(parameters, frontier);
     }
-    unsigned long long* next_count = &state.frontier_count[(level + 1) % 3];
+    const int next = (level + 1) % 3;
     expand_level<Policy>(parameters, frontier,
-                         next_frontier(parameters, begin + frontier.size, next_count));
+                         next_frontier(parameters, begin + frontier.size, next));
     barrier.wait();
     if (is_grid_leader()) trace_end<Policy>(parameters, level);
     pulling = pulls<Policy>(parameters, frontier);
     explored += count.edges();
     begin += frontier.size;
-    count = FrontierCount{load_relaxed(next_count)};
+    count = count_of(state.totals[next]);
     ++level;
   }
 
   if (is_grid_leader()) {
     const bool at_limit = count.vertices() > 0;
     if (at_limit) {
-      trace_begin<Policy>(parameters,
-                          frontier_at(parameters, begin, count, level, explored, pulling));
+      trace_begin<Policy>(parameters, this_frontier());
     }
     state.depth = at_limit ? level : level - 1;
     state.enqueued = begin + static_cast<int>(count.vertices());

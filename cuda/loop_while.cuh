@@ -29,7 +29,7 @@ __device__ __forceinline__ void search_level_while(const typename Policy::Parame
       store_relaxed(&state.blocks_finished, 0);
       const bool again =
           now.status == RUNNING &&
-          load_relaxed(&state.frontier_count[(now.frontier.depth + 1) % 3]) != 0;
+          count_of(state.totals[(now.frontier.depth + 1) % 3]).vertices() != 0;
       cudaGraphSetConditional(launch.condition, again);
     }
   }

@@ -25,9 +25,10 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
     unsigned edges = 0;
     if constexpr (Policy::counts_edges) {
       edges = degree_of(parameters, request.source);
+      fresh.totals[0].largest_degree = edges;
       parameters.edge_begin[0] = 0;
     }
-    fresh.frontier_count[0] = FrontierCount::pack(1, edges);
+    fresh.totals[0].count = FrontierCount::pack(1, edges);
     fresh.max_depth = request.max_depth;
     *parameters.state = fresh;
     if constexpr (Policy::trace) {

@@ -20,13 +20,21 @@ struct SearchRequest {
 
 enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2 };
 
+// What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
+// them, its edges; `largest_degree` is kept beside the edges, and only when it is large.
+struct FrontierTotals {
+  unsigned long long count;
+  int largest_degree;
+  int reserved;
+};
+
 // What a search knows of itself, in device memory.
 //
 // One device-wide barrier a level suffices because nothing is read and rewritten in one level:
-// three frontier counts rotate (this level's is read, the next one's grows, the one after is
+// three frontiers' totals rotate (this level's is read, the next one's grows, the one after is
 // cleared), and what moves with the level has two copies, read from one and written to the other.
 struct SearchState {
-  unsigned long long frontier_count[3];
+  FrontierTotals totals[3];
   unsigned long long explored[2];  // arcs of the vertices of earlier frontiers, where counted
   int frontier_begin[2];
   int level[2];
@@ -61,7 +69,7 @@ struct LaunchArguments {
   int frontier_begin;
   unsigned frontier_size;
   unsigned frontier_edges;
-  int reserved;
+  int largest_degree;
   unsigned long long explored;
 };
 

@@ -19,7 +19,7 @@ from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
 
-# Where no degree is larger, the thread mapping is best at every level, and choosing costs.
+# Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
 EVEN_DEGREE = 32
 
 
@@ -40,15 +40,11 @@ def choose_engine(engine: str, device: Device) -> tuple[str, str]:
     return engine, ""
 
 
-def choose_advance(advance: str, direction: str, graph: Graph) -> tuple[str, str]:
-    """The mapping that ``auto`` (or a name) means for ``graph``, and why; it may be empty."""
-    if advance != "auto":
-        return advance, ""
-    if direction == "pull":
+def choose_advance(advance: str, direction: str) -> tuple[str, str]:
+    """The mapping that ``auto`` (or a name) means with ``direction``, and why (may be empty)."""
+    if advance == "auto" and direction == "pull":
         return "thread", "thread mapping: the one that pull combines with"
-    if graph.max_degree <= EVEN_DEGREE:
-        return "thread", f"thread mapping: no degree above {EVEN_DEGREE}"
-    return "auto", f"mapping chosen a level: the largest degree is {graph.max_degree:,}"
+    return advance, ""
 
 
 class BFS:
@@ -122,13 +118,14 @@ class BFS:
         # Names are checked before a device is opened or anything is compiled.
         self._wanted = Config(
             engine="persistent" if engine == "auto" else engine,
-            advance="thread" if advance == "auto" else advance,
+            advance=choose_advance(advance, direction)[0],
             direction=direction,
             claim=claim,
             append=append,
             offset_bits=graph.row_offsets.dtype.itemsize * 8,
             predecessors=predecessors,
             trace=trace,
+            even_degrees=graph.max_degree <= EVEN_DEGREE,
             block_threads=block_threads,
             block_queue=block_queue,
         )
@@ -142,9 +139,8 @@ class BFS:
         try:
             if self.device is not None:
                 name, why = choose_engine(engine, self.device)
-                mapping, why_mapping = choose_advance(advance, direction, graph)
-                reasons += filter(None, (why, why_mapping))
-                self.config = self._wanted.with_(engine=name, advance=mapping)
+                reasons += filter(None, (why, choose_advance(advance, direction)[1]))
+                self.config = self._wanted.with_(engine=name)
                 with self.device.current():
                     self._prepare(self.device, options or EngineOptions())
             else:

@@ -114,7 +114,7 @@ def published(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 def print_json(report: Report, file: IO[str] | None = None) -> None:
     """Write one JSON object, refusing what JSON cannot say (NaN, infinity)."""
-    click.echo(json.dumps(report, indent=2, allow_nan=False), file=file)
+    print(json.dumps(report, indent=2, allow_nan=False), file=file)
 
 
 class OutputFile(click.ParamType[Path]):
@@ -478,8 +478,8 @@ def compare(
         for number, (engine, advance) in enumerate(pairs):
             name, done, total = f"{engine}, {advance}", number * repeat, len(pairs) * repeat
             progress(f"{name}: preparing", done, total)
-            pair = {"engine": engine, "advance": advance, "direction": direction}
-            with session(graph, opened, **pair, **how) as search:
+            how |= {"engine": engine, "advance": advance, "direction": direction}
+            with session(graph, opened, **how) as search:
                 progress(name, done, total)
                 advanced = functools.partial(_advance, progress, name, done, total)
                 measured = measure(

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import platformdirs
 
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
+from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, Config
 
 CACHE_VARIABLE = "PERSISTENT_BFS_CACHE_DIR"
 
@@ -201,7 +201,7 @@ def render_stub(config: Config) -> str:
             ),
         )
     )
-    loop = Path(ENGINES[config.engine].loop).stem
+    loop, arguments = Path(config.program.loop).stem, f"{space}::{config.program.arguments}"
     lines = [f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append"]
     lines += [f'#include "{header}"' for header in config.headers]
     lines += ["", f"using Policy = {space}::SearchPolicy<{policy}>;"]
@@ -209,10 +209,10 @@ def render_stub(config: Config) -> str:
         lines += [
             "",
             f'extern "C" __global__ void __launch_bounds__({config.block_threads}) {kernel}(',
-            f"    Policy::Parameters parameters, {space}::LaunchArguments launch) {{",
+            f"    Policy::Parameters parameters, {arguments} launch) {{",
             f"  {space}::{kernel}<Policy>(parameters, launch);",
             "}",
-            f"PERSISTENT_BFS_EMULATE({kernel}, Policy::Parameters, {space}::LaunchArguments)",
+            f"PERSISTENT_BFS_EMULATE({kernel}, Policy::Parameters, {arguments})",
         ]
     return "\n".join(lines) + "\n"
 
@@ -273,7 +273,7 @@ def _build(target: Path, text: str, name: str, *steps: list[str]) -> Path:
 
 
 def _name(config: Config) -> str:
-    return f"{Path(ENGINES[config.engine].loop).stem}-{config.advance}-{config.claim}"
+    return f"{Path(config.program.loop).stem}-{config.advance}-{config.claim}"
 
 
 def cubin(config: Config, architecture: str) -> Path:

@@ -60,7 +60,8 @@ class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
     ``loop`` is the header that defines the kernels named in ``kernels``, each the C++ function
-    of the same name; ``cooperative`` says whether they synchronise their grid.
+    of the same name; ``cooperative`` says whether they synchronise their grid; ``arguments`` is
+    the C++ struct a launch takes beside the parameters.
     """
 
     name: str
@@ -69,6 +70,7 @@ class EngineChoice:
     trade_off: str
     cooperative: bool = False
     while_nodes: bool = False
+    arguments: str = "LaunchArguments"
 
 
 def _table(*rows: Any) -> dict[str, Any]:
@@ -111,6 +113,15 @@ ENGINES: Mapping[str, EngineChoice] = _table(
         "must be resident, so wide levels have no more blocks than narrow ones",
         cooperative=True,
     ),
+)
+
+# No engine, since it searches nothing: a program of its own for `persistent_bfs.expand`.
+WALK = EngineChoice(
+    "walk",
+    "walk.cuh",
+    ("walk_level",),
+    "one given frontier's arcs are read over and over: what a mapping costs alone",
+    arguments="WalkArguments",
 )
 
 ADVANCES: Mapping[str, AdvanceChoice] = _table(
@@ -173,8 +184,8 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "auto",
         "advance/auto.cuh",
         "advance::Auto",
-        "thread or edge, chosen level by level on the device from the frontier's vertices and "
-        "edges; plain thread where no degree is large",
+        "warp, thread or edge, chosen level by level on the device from the frontier's size and "
+        "largest degree; counts edges only where the graph has large degrees",
         lanes=A_SHARE,
         counts_edges=True,
     ),
@@ -286,13 +297,15 @@ class Config:
     Parameters
     ----------
     engine, advance, direction, claim, append
-        Names from the tables above.
+        Names from the tables above; for ``engine`` also `WALK`'s.
     offset_bits
         Width of ``row_offsets``: 32 or 64.
     predecessors, trace
         Whether the kernels write predecessors and a record a level; compiled in or out.
     block_threads
         Threads a block, a multiple of 32 up to 1024.
+    even_degrees
+        Whether no degree of the graph is large: the automatic mapping then counts no edges.
     block_queue
         Vertices that the block append's shared queue holds before it spills.
 
@@ -311,11 +324,13 @@ class Config:
     offset_bits: int = 32
     predecessors: bool = False
     trace: bool = False
+    even_degrees: bool = False
     block_threads: int = 256
     block_queue: int = 1024
 
     def __post_init__(self) -> None:
-        choose(ENGINES, self.engine, "engine")
+        if self.engine != WALK.name:
+            choose(ENGINES, self.engine, "engine")
         for table, name, what in self._choices():
             choose(table, name, what)
         if self.offset_bits not in (32, 64):
@@ -339,20 +354,28 @@ class Config:
         )
 
     @property
+    def program(self) -> EngineChoice:
+        """The row that says which loop and which kernels: an engine's, or `WALK`."""
+        return WALK if self.engine == WALK.name else ENGINES[self.engine]
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """The headers a stub includes: the loop, then one a policy."""
         policies = (table[name].header for table, name, _ in self._choices())
-        return tuple(dict.fromkeys((ENGINES[self.engine].loop, *policies)))
+        return tuple(dict.fromkeys((self.program.loop, *policies)))
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels the stub exports."""
-        return ENGINES[self.engine].kernels
+        return self.program.kernels
 
     @property
     def counts_edges(self) -> bool:
         """Whether the appends count the frontiers' edges, for a mapping or a direction."""
-        return ADVANCES[self.advance].counts_edges or DIRECTIONS[self.direction].counts_edges
+        by_mapping = ADVANCES[self.advance].counts_edges
+        if self.advance == "auto" and self.even_degrees:
+            by_mapping = False
+        return by_mapping or DIRECTIONS[self.direction].counts_edges
 
     @property
     def exact(self) -> bool:

@@ -99,9 +99,18 @@ def _graph(report: Report) -> str:
 
 def _table(*columns: str, title: str = "", words: int = 1) -> Table:
     """A table whose first ``words`` columns hold words, the others numbers."""
-    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+        title=title or None,
+        title_justify="left",
+        title_style="",
+    )
+    # On a narrow terminal numbers are folded, never cut.
     for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < words else "right")
+        name = position < words
+        table.add_column(column, justify="left" if name else "right", no_wrap=name, overflow="fold")
     return table
 
 
@@ -153,7 +162,7 @@ def search(report: Report) -> RenderableType:
     for name, line in lines.items():
         wrong = name == "answer" and not report["verified"]
         summary.add_row(Text(name, style="dim"), Text(line, style="bold red" if wrong else ""))
-    return Group(summary, _trace(report["trace"])) if report["trace"] else summary
+    return Group(summary, "", _trace(report["trace"])) if report["trace"] else summary
 
 
 def _time(report: Report) -> str:
@@ -193,7 +202,7 @@ def comparison(report: Report) -> RenderableType:
     rows = report["rows"]
     emulated = report["device"] == "emulated"
     own = ("lane slots", "atomics") if emulated else ("ms", "min - max", "µs a level", "speedup")
-    table = _table("engine", "mapping", "launches", "host syncs", "barriers", *own, "", words=2)
+    table = _table("engine", "mapping", "launches", "syncs", "barriers", *own, "answer", words=2)
     fastest = min((row["device_ms"] for row in rows if row["device_ms"]), default=None)
     for row in rows:
         style = "bold green" if fastest and row["device_ms"] == fastest else ""
@@ -202,7 +211,7 @@ def comparison(report: Report) -> RenderableType:
             row["advance"],
             *(_count(row[name]) for name in ("launches", "host_syncs", "barriers")),
             *(_counts(row) if emulated else _times(row)),
-            "verified" if row["verified"] else "WRONG",
+            "right" if row["verified"] else "WRONG",
             style=style if row["verified"] else "bold red",
         )
     heading = (
@@ -217,7 +226,7 @@ def comparison(report: Report) -> RenderableType:
             "host_loop with the same mapping."
         ).replace("searchs", "searches")
     device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
-    return Group(Text(heading), Text(device, style="dim"), table, Text(note, style="dim"))
+    return Group(Text(heading), Text(device, style="dim"), "", table, "", Text(note, style="dim"))
 
 
 def _counts(row: Report) -> tuple[str, str]:

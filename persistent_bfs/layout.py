@@ -34,7 +34,7 @@ class LaunchArguments(ctypes.Structure):
         ("frontier_begin", ctypes.c_int),
         ("frontier_size", ctypes.c_uint),
         ("frontier_edges", ctypes.c_uint),
-        ("reserved", ctypes.c_int),
+        ("largest_degree", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
     )
 
@@ -63,9 +63,18 @@ class SearchParameters(ctypes.Structure):
 
 SEARCH_REQUEST = np.dtype([("source", np.int32), ("max_depth", np.int32)])
 
+FRONTIER_TOTALS = np.dtype(
+    [
+        ("vertices", np.uint32),  # the low half of the count
+        ("edges", np.uint32),
+        ("largest_degree", np.int32),
+        ("reserved", np.int32),
+    ]
+)
+
 SEARCH_STATE = np.dtype(
     [
-        ("frontier_count", np.uint64, 3),
+        ("totals", FRONTIER_TOTALS, 3),
         ("explored", np.uint64, 2),
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),

@@ -153,7 +153,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "col_indices": 12_000_000_000,
         "distances": 4_000,
         "queue": 4_000,
-        "state": 88,
+        "state": 112,
         "request": 8,
         "predecessors": 4_000,
         "trace": 1002 * 32,
@@ -290,18 +290,22 @@ def test_the_automatic_engine_is_one_the_device_has(
             assert find_problem(search.graph, search.run(0)) is None
 
 
-def test_the_automatic_mapping_follows_the_largest_degree() -> None:
-    assert choose_advance("auto", "push", read_graph("grid:9x9"))[0] == "thread"
-    assert choose_advance("auto", "push", read_graph("star:99"))[0] == "auto"
-    assert choose_advance("warp", "push", read_graph("grid:9x9")) == ("warp", "")
+def test_the_automatic_mapping_counts_edges_only_where_degrees_are_large() -> None:
+    for spec, counts in (("grid:9x9", False), ("star:34", True), ("star:33", False)):
+        with BFS(read_graph(spec), device="emulated", advance="auto") as search:
+            assert search.config.counts_edges == counts
+            assert find_problem(search.graph, search.run(0)) is None
+    assert choose_advance("auto", "push") == ("auto", "")
+    assert choose_advance("auto", "pull")[0] == "thread"
 
 
 def test_what_was_chosen_and_why_is_in_the_result() -> None:
-    result = bfs(read_graph("star:99"), 0, device="emulated")
-    assert result.engine == "persistent"
-    assert result.advance == "auto"
+    with BFS(read_graph("star:99"), device="emulated", direction="pull") as search:
+        result = search.run(0)
+    assert (result.engine, result.advance) == ("persistent", "thread")
     assert "emulated device: asked for" in result.reason
-    assert "mapping chosen a level: the largest degree is 98" in result.reason
+    assert "persistent: the least a level can cost" in result.reason
+    assert "thread mapping: the one that pull combines with" in result.reason
 
 
 @pytest.mark.cuda

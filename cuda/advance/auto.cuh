@@ -1,35 +1,46 @@
-// Mapping chosen level by level, on the device, from the frontier's vertices and edges.
+// Mapping chosen level by level, on the device, from the frontier's size and largest degree.
 //
-// Few edges a vertex: a thread each, which reads nothing extra. Otherwise, if there is a warp for
-// every vertex and rows are short enough for one, a warp each; else equal edges a lane, which is
-// never far from the best but pays for its search. Every thread computes the same answer. Source:
-// the per-level choice of Gunrock (Y. Wang et al., PPoPP 2016).
+// A frontier that gives each warp few vertices, none of them a hub: a warp a vertex, the shortest
+// chain of dependent reads. More vertices than that, all of small degree: a thread each. Anything
+// else: equal edges a lane, never far from the best, but it pays for its search. Every thread
+// computes the same answer. Where the graph has no large degree at all, nothing is counted and
+// the size alone decides. Source: the per-level choice of Gunrock (Y. Wang et al., PPoPP 2016);
+// the thresholds were measured, see docs/performance.md.
 #pragma once
 
 #include "advance/edge.cuh"
 #include "advance/thread.cuh"
+#include "advance/warp.cuh"
 #include "frontier.cuh"
 #include "mapping.cuh"
 
 namespace persistent_bfs::advance {
 
 struct Auto {
-  // Edges a vertex up to which the rows' unevenness costs less than the edge mapping's search.
-  static constexpr unsigned THREAD_DEGREE = 4;
+  // Vertices a warp up to which taking them one after another beats sharing lanes.
+  static constexpr int VERTICES_PER_WARP = 8;
+  // Degree up to which one warp is through with a row before the level would end anyway.
+  static constexpr int WARP_DEGREE = 256;
 
   static __device__ __forceinline__ Mapping chosen(const Frontier& frontier) {
-    const unsigned long long vertices = frontier.size;
-    return frontier.edges <= vertices * THREAD_DEGREE ? BY_THREAD : BY_EDGE;
+    const Workers workers;
+    if (frontier.largest_degree <= WARP_DEGREE &&
+        frontier.size / VERTICES_PER_WARP <= workers.warps) {
+      return BY_WARP;
+    }
+    return frontier.largest_degree <= EVEN_DEGREE ? BY_THREAD : BY_EDGE;
   }
 
   template <class Policy, class Visit>
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    static_assert(Policy::counts_edges, "the mapping is chosen by the frontier's edges");
-    return chosen(frontier) == BY_THREAD
-               ? Thread::run<Policy>(graph, frontier, workers, visit)
-               : Edge::run<Policy>(graph, frontier, workers, visit);
+    const Mapping mapping = chosen(frontier);
+    if (mapping == BY_WARP) return Warp::run<Policy>(graph, frontier, workers, visit);
+    if constexpr (Policy::counts_edges) {
+      if (mapping == BY_EDGE) return Edge::run<Policy>(graph, frontier, workers, visit);
+    }
+    return Thread::run<Policy>(graph, frontier, workers, visit);
   }
 };
 

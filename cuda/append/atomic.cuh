@@ -27,7 +27,8 @@ struct Atomic {
  private:
   __device__ __forceinline__ void push_one(vertex_t v) {
     const unsigned edges = Policy::counts_edges ? degree_of(parameters, v) : 0;
-    const FrontierCount before{atomicAdd(next.count, FrontierCount::pack(1, edges))};
+    if constexpr (Policy::counts_edges) next.note_degree(edges);
+    const FrontierCount before = next.reserve(FrontierCount::pack(1, edges));
     const int slot = before.vertices();
     if (slot < next.capacity) {
       next.vertices[slot] = v;

@@ -50,7 +50,7 @@ struct Block {
     __syncthreads();
     const FrontierCount collected{shared->count};
     if (collected.vertices() == 0) return;
-    if (threadIdx.x == 0) shared->reserved = atomicAdd(next.count, collected.packed);
+    if (threadIdx.x == 0) shared->reserved = next.reserve(collected.packed).packed;
     __syncthreads();
     const FrontierCount first{shared->reserved};
     for (unsigned i = threadIdx.x; i < collected.vertices(); i += blockDim.x) {
@@ -63,6 +63,7 @@ struct Block {
  private:
   __device__ __forceinline__ void push_one(vertex_t v) {
     const unsigned edges = Policy::counts_edges ? degree_of(parameters, v) : 0;
+    if constexpr (Policy::counts_edges) next.note_degree(edges);
     const unsigned long long one = FrontierCount::pack(1, edges);
     const FrontierCount before{atomicAdd(&shared->count, one)};
     if (before.vertices() < CAPACITY) {
@@ -72,7 +73,7 @@ struct Block {
     }
     // Full: take this one's place back and reserve a global one.
     atomicAdd(&shared->count, -one);
-    const FrontierCount global{atomicAdd(next.count, one)};
+    const FrontierCount global = next.reserve(one);
     store(global.vertices(), v, global.edges());
   }
 

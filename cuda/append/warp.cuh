@@ -42,7 +42,7 @@ struct Warp {
     }
     if (total == 0) return;
     int slot = 0;
-    if (lane == 0) slot = FrontierCount{atomicAdd(next.count, total)}.vertices();
+    if (lane == 0) slot = next.reserve(total).vertices();
     slot = __shfl_sync(FULL_WARP, slot, 0);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -58,15 +58,18 @@ struct Warp {
     if (!__any_sync(FULL_WARP, discovered)) return;
     int degrees[N];
     unsigned edges = 0;
+    int largest = 0;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       degrees[i] = discovered >> i & 1u ? degree_of(parameters, neighbours[i]) : 0;
       edges += degrees[i];
+      largest = degrees[i] > largest ? degrees[i] : largest;
     }
+    next.note_degree(largest);
     const unsigned long long mine = FrontierCount::pack(__popc(discovered), edges);
     const unsigned long long before_and_mine = warp_inclusive_sum(mine, lane);
     unsigned long long reserved = 0;
-    if (lane == WARP_SIZE - 1) reserved = atomicAdd(next.count, before_and_mine);
+    if (lane == WARP_SIZE - 1) reserved = next.reserve(before_and_mine).packed;
     reserved = __shfl_sync(FULL_WARP, reserved, WARP_SIZE - 1);
     const FrontierCount first{reserved + before_and_mine - mine};
     int slot = first.vertices();

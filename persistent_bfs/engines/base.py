@@ -148,7 +148,7 @@ class Engine(ABC):
         state = self.workspace.host_state[0]
         if state["status"] != layout.RUNNING:
             return True
-        return int(state["frontier_count"][state["level"][0] % 3]) == 0
+        return int(state["totals"]["vertices"][state["level"][0] % 3]) == 0
 
     def outcome(self) -> Outcome:
         """What the state that was last looked at says.

@@ -20,11 +20,13 @@ class HostLoop(Engine):
     """The host runs the loop and looks at every level."""
 
     def prepare(self) -> None:
-        """Make the window through which the host sees the counter, the state's first word.
+        """Make the window through which the host sees the counter.
 
-        It is 4 bytes, the size; 8 where the frontier's edges are counted beside it.
+        It is the state's first 4 bytes, the size; or all that is counted of a frontier beside it,
+        if anything is.
         """
-        self.count = self.device.pinned(2 if self.config.counts_edges else 1, np.uint32)
+        self.totals = self.device.pinned(1, layout.FRONTIER_TOTALS)
+        self.window = self.totals if self.config.counts_edges else self.totals.view(np.uint32)[:1]
 
     def search(self, source: int, max_depth: int) -> Outcome:
         """As `Engine.search`."""
@@ -33,14 +35,16 @@ class HostLoop(Engine):
         kernel = self.program["search_level_host"]
         launch.level = launch.parity = launch.frontier_begin = launch.explored = 0
         launch.frontier_size = 1
-        launch.frontier_edges = self.workspace.degree(source) if self.config.counts_edges else 0
+        if self.config.counts_edges:
+            launch.frontier_edges = launch.largest_degree = self.workspace.degree(source)
         while launch.level < max_depth:
             shape = self.grid_for(kernel.name, launch.frontier_size)
-            stream.fill(state, 0, count=self.count.size)
+            stream.fill(state, 0, count=self.window.nbytes // 4)
             stream.launch(kernel, shape, self.arguments)
-            stream.copy_to_host(self.count, state)
+            stream.copy_to_host(self.window, state)
             stream.synchronize()
-            size = int(self.count[0])
+            next_frontier = self.totals[0]
+            size = int(next_frontier["vertices"])
             end = launch.frontier_begin + launch.frontier_size
             if end + size > self.workspace["queue"].count:
                 raise self.queue_full(end + size)
@@ -50,7 +54,8 @@ class HostLoop(Engine):
             launch.parity = 1 - launch.parity
             launch.explored += launch.frontier_edges
             launch.frontier_begin, launch.frontier_size = end, size
-            launch.frontier_edges = int(self.count[1]) if self.config.counts_edges else 0
+            launch.frontier_edges = int(next_frontier["edges"])
+            launch.largest_degree = int(next_frontier["largest_degree"])
         else:
             self._trace_last(launch.level, launch.frontier_size)
         return Outcome(launch.level, launch.frontier_begin + launch.frontier_size)

@@ -1,15 +1,39 @@
-"""Breadth-first search on NVIDIA GPUs without a launch and a host round trip per level."""
+"""Breadth-first search on NVIDIA GPUs without a launch and a host round trip per level.
 
-from persistent_bfs.bfs import BFS, bfs
-from persistent_bfs.compiler import CompileError
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
-from persistent_bfs.device.base import DeviceError, DeviceMemoryError, DeviceUnavailable
-from persistent_bfs.engines.base import EngineOptions
-from persistent_bfs.graph import Graph
-from persistent_bfs.io import GraphFormatError, read_graph
-from persistent_bfs.reference import WrongAnswer
-from persistent_bfs.result import BFSResult, Counters, LevelTrace
+The names below are imported when first used, so that ``persistent-bfs --help`` need not wait for
+NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from persistent_bfs.version import __version__
+
+if TYPE_CHECKING:
+    from persistent_bfs.session import BFS, bfs
+    from persistent_bfs.compiler import CompileError
+    from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
+    from persistent_bfs.device.base import DeviceError, DeviceMemoryError, DeviceUnavailable
+    from persistent_bfs.engines.base import EngineOptions
+    from persistent_bfs.graph import Graph
+    from persistent_bfs.io import GraphFormatError, read_graph
+    from persistent_bfs.reference import WrongAnswer
+    from persistent_bfs.result import BFSResult, Counters, LevelTrace
+
+_MODULES = {
+    "session": ("BFS", "bfs"),
+    "compiler": ("CompileError",),
+    "config": ("ADVANCES", "APPENDS", "CLAIMS", "DIRECTIONS", "ENGINES", "Config"),
+    "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable"),
+    "engines.base": ("EngineOptions",),
+    "graph": ("Graph",),
+    "io": ("GraphFormatError", "read_graph"),
+    "reference": ("WrongAnswer",),
+    "result": ("BFSResult", "Counters", "LevelTrace"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ADVANCES",
@@ -34,3 +58,13 @@ __all__ = [
     "bfs",
     "read_graph",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"persistent_bfs.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,17 +26,25 @@ import click
 from persistent_bfs.compiler import CompileError
 from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, conflict
 from persistent_bfs.device import DEVICES, SCHEDULES
-from persistent_bfs.device.base import DeviceError, DeviceInfo, DeviceUnavailable
+from persistent_bfs.device.base import (
+    DeviceError,
+    DeviceInfo,
+    DeviceUnavailable,
+    LaunchTooLarge,
+    RepeatedDiscovery,
+)
 from persistent_bfs.version import __version__
 
 if TYPE_CHECKING:
-    from persistent_bfs.bfs import BFS
+    from persistent_bfs.session import BFS
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import Progress
     from persistent_bfs.measure import Measurement
     from persistent_bfs.reference import ReferenceSearch
 
 WRONG, BAD_INPUT, NO_DEVICE, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 130, 141
+
+MAX_DEGREE = "max-degree"
 
 Command = Callable[..., Any]
 Report = dict[str, Any]
@@ -75,6 +83,12 @@ class Program(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
             return code
+        except RepeatedDiscovery as error:
+            _say("error", error)
+            return WRONG
+        except LaunchTooLarge as error:
+            _say("error", error)
+            return BAD_INPUT
         except (DeviceError, CompileError) as error:
             _say("error", error)
             if ctx.ensure_object(dict).get("verbose"):
@@ -184,7 +198,11 @@ verbose_option = click.option(
 
 graph_options = _options(
     click.argument("graph"),
-    click.option("--source", metavar="ID|LABEL", help="Where to start; default: vertex 0."),
+    click.option(
+        "--source",
+        metavar=f"ID|LABEL|{MAX_DEGREE}",
+        help=f"Where to start; default: vertex 0. {MAX_DEGREE}: at the vertex of largest degree.",
+    ),
     click.option(
         "--directed/--undirected",
         default=None,
@@ -235,24 +253,27 @@ def takes_graph(command: Command) -> Command:
         }
         with bad_input():
             loaded = load_graph(graph, **how)
-            vertex = 0 if source is None else loaded.vertex_of(source)
+            vertex = choose_source(loaded, source)
         return command(graph=loaded, source=vertex, **options)
 
     return graph_options(with_graph)
 
 
+def choose_source(graph: Graph, source: str | None) -> int:
+    """The vertex that ``--source`` names; the first of the largest degree for `MAX_DEGREE`."""
+    if source is None:
+        return 0
+    if source == MAX_DEGREE:
+        return int(graph.degrees.argmax())
+    return graph.vertex_of(source)
+
+
 def load_graph(name: str, *, graph_seed: int | None, **how: Any) -> Graph:
     """Read or generate a graph, with a progress bar if that takes long."""
-    from persistent_bfs.generate import generate, is_spec
     from persistent_bfs.io import read_graph
 
-    if graph_seed is None:
-        with progress_bar() as progress:
-            return read_graph(name, progress=progress, **how)
-    if not is_spec(name):
-        raise ValueError(f"--graph-seed is for generated graphs, and {name!r} is none")
-    graph = generate(name, seed=graph_seed)
-    return replace(graph, directed=bool(how["directed"]) and not how["symmetrize"])
+    with progress_bar() as progress:
+        return read_graph(name, seed=graph_seed, progress=progress, **how)
 
 
 @contextmanager
@@ -272,7 +293,7 @@ def session(
     graph: Graph, device: Any, *, blocks: int | None, levels_per_launch: int | None, **how: Any
 ) -> Iterator[BFS]:
     """Open a search session; what it refuses is bad input."""
-    from persistent_bfs.bfs import BFS
+    from persistent_bfs.session import BFS
     from persistent_bfs.engines.base import EngineOptions
 
     with bad_input():

@@ -79,11 +79,16 @@ def source_folder() -> Path:
     raise CompileError(f"the device code is not where it was installed: no cuda/ beside {package}")
 
 
+def wanted_cache_folder() -> Path:
+    """The folder that compiled kernels should be in, by the environment or the user's habits."""
+    asked = os.environ.get(CACHE_VARIABLE)
+    return Path(asked) if asked else platformdirs.user_cache_path("persistent_bfs")
+
+
 @cache
 def cache_folder() -> Path:
     """The folder of compiled kernels, created; a temporary one, with a warning, if it cannot be."""
-    asked = os.environ.get(CACHE_VARIABLE)
-    folder = Path(asked) if asked else platformdirs.user_cache_path("persistent_bfs")
+    folder = wanted_cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):

@@ -191,8 +191,7 @@ def examine_compilers() -> list[Check]:
 
 def examine_cache() -> list[Check]:
     """Check the folder of compiled kernels."""
-    variable = os.environ.get(compiler.CACHE_VARIABLE)
-    asked = Path(variable or platformdirs.user_cache_path("persistent_bfs"))
+    asked = compiler.wanted_cache_folder()
     if compiler.cache_folder() != asked:
         remedy = f"set {compiler.CACHE_VARIABLE} to a folder that can be written"
         return [Check("cache", False, f"cannot write to {asked}", remedy)]
@@ -214,7 +213,7 @@ def examine_devices() -> list[Check]:
 
 def search_on(device: str) -> Check:
     """Search two small graphs on ``device`` and check the answers."""
-    from persistent_bfs.bfs import BFS
+    from persistent_bfs.session import BFS
     from persistent_bfs.io import read_graph
     from persistent_bfs.measure import find_problem
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from persistent_bfs import ADVANCES, ENGINES, __version__, cli
 from persistent_bfs.device import cuda_problem, emulated_problem
+from persistent_bfs.device.base import RepeatedDiscovery
 
 emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
 
@@ -376,7 +377,7 @@ def test_a_compiler_that_refuses_shows_its_output_on_request(monkeypatch: Any) -
     def refuse(*_: Any, **__: Any) -> None:
         raise CompileError("g++ refused it", command="g++ -O2 x.cpp", output="line 1\nline 2")
 
-    monkeypatch.setattr(sys.modules["persistent_bfs.bfs"], "open_device", refuse)
+    monkeypatch.setattr(sys.modules["persistent_bfs.session"], "open_device", refuse)
     short = call("run", "path:5")
     assert (short.exit_code, short.stderr) == (3, "error: g++ refused it\n")
     full = call("run", "path:5", "--verbose")
@@ -505,3 +506,25 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         timeout=120,
     )
     assert (result.stdout, result.stderr, result.returncode) == ("{\n", "", 141)
+
+
+def test_a_search_may_start_at_the_vertex_of_largest_degree() -> None:
+    report = answer("run", "words-kjv", "--source", "max-degree", "--device", "reference")
+    assert (report["label"], report["levels"]) == ("and", 4)
+
+
+@emulated
+def test_a_queue_that_overflows_is_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def overflow(*_: object, **__: object) -> None:
+        raise RepeatedDiscovery("too many")
+
+    monkeypatch.setattr("persistent_bfs.engines.persistent.Persistent.search", overflow)
+    result = call("run", "path:9", "--device", "emulated", "--claim", "naive")
+    assert (result.exit_code, result.stderr) == (1, "error: too many\n")
+
+
+@emulated
+def test_a_cooperative_grid_that_cannot_be_resident_is_bad_usage() -> None:
+    result = call("run", "path:9", "--device", "emulated", "--blocks", "1000000")
+    assert result.exit_code == 2
+    assert "1000000 blocks" in result.stderr

@@ -308,3 +308,13 @@ def test_the_florida_roads_load_in_four_seconds() -> None:
     elapsed = time.perf_counter() - start
     assert (graph.vertices, graph.edges) == (1_070_376, 1_343_951)
     assert elapsed < 4
+
+
+def test_a_format_is_for_files_and_a_seed_for_generated_graphs(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a format is for files"):
+        read_graph("path:5", format="metis")
+    with pytest.raises(ValueError, match="a seed is for generated graphs"):
+        read_graph("words-kjv", seed=3)
+    one, other, again = (read_graph("random:50:90", seed=seed) for seed in (1, 2, 1))
+    assert one.col_indices.tolist() != other.col_indices.tolist()
+    assert one.col_indices.tolist() == again.col_indices.tolist()

@@ -32,6 +32,14 @@ class DeviceUnavailable(DeviceError):
     """The device asked for cannot be used here; the message says what to do."""
 
 
+class LaunchTooLarge(DeviceError):
+    """A grid was asked for that the device cannot hold; the message gives number and limit."""
+
+
+class RepeatedDiscovery(DeviceError):
+    """Vertices were discovered so often that the frontiers outgrew their queue."""
+
+
 class DeviceMemoryError(DeviceError):
     """Not enough device memory; the message gives the needed and the free bytes."""
 

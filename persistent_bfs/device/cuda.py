@@ -34,6 +34,7 @@ from persistent_bfs.device.base import (
     KernelArguments,
     KernelResources,
     LaunchShape,
+    LaunchTooLarge,
     Program,
     Stream,
 )
@@ -418,7 +419,7 @@ class CudaDevice(Device):
         """Refuse a cooperative grid that cannot be resident, naming the limit."""
         limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes)
         if shape.blocks > limit:
-            raise DeviceError(
+            raise LaunchTooLarge(
                 f"kernel {kernel.name}: {shape.blocks} blocks of {shape.threads} threads asked for "
                 f"in one cooperative grid; {self.info.name} holds {limit} at once"
             )

@@ -36,6 +36,7 @@ from persistent_bfs.device.base import (
     Kernel,
     KernelArguments,
     LaunchShape,
+    LaunchTooLarge,
     Program,
     Stream,
 )
@@ -522,10 +523,10 @@ class EmulatedDevice(Device):
     def resident_blocks(self, kernel: Kernel, shape: LaunchShape, *, cooperative: bool) -> int:
         """How many blocks of a launch run side by side; refuses a launch that cannot be."""
         if shape.blocks < 1:
-            raise DeviceError(f"kernel {kernel.name}: a launch of {shape}")
+            raise LaunchTooLarge(f"kernel {kernel.name}: a launch of {shape}")
         limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes)
         if cooperative and shape.blocks > limit:
-            raise DeviceError(
+            raise LaunchTooLarge(
                 f"kernel {kernel.name}: a cooperative launch of {shape}, of which {limit} blocks "
                 f"are resident at once on the {self.info.name}"
             )

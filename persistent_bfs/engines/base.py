@@ -19,6 +19,7 @@ from persistent_bfs.device.base import (
     HostArray,
     KernelArguments,
     LaunchShape,
+    RepeatedDiscovery,
     Stream,
 )
 from persistent_bfs.graph import Graph
@@ -155,7 +156,7 @@ class Engine(ABC):
 
         Raises
         ------
-        DeviceError
+        RepeatedDiscovery
             The frontiers held more vertices than the queue does: the claim let vertices be
             discovered more than once.
         """
@@ -164,9 +165,9 @@ class Engine(ABC):
             raise self.queue_full(int(state["enqueued"]))
         return Outcome(int(state["depth"]), int(state["enqueued"]), int(state["barriers"]))
 
-    def queue_full(self, enqueued: int) -> DeviceError:
+    def queue_full(self, enqueued: int) -> RepeatedDiscovery:
         """The error for a search whose frontiers outgrew the queue."""
-        return DeviceError(
+        return RepeatedDiscovery(
             f"{self.config.engine}: the {self.config.claim} claim put {enqueued} vertices into "
             f"frontiers, more than the queue's {self.workspace['queue'].count}: vertices were "
             "discovered more than once; use the cas claim"

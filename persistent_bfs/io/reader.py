@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from persistent_bfs.generate import GENERATORS, generate, is_spec
+from persistent_bfs.generate import DEFAULT_SEED, GENERATORS, generate, is_spec
 from persistent_bfs.graph import Graph
 from persistent_bfs.io.formats import detect, stem
 from persistent_bfs.io.source import Options, Progress, open_source
@@ -26,6 +26,7 @@ def read_graph(
     drop_zeros: bool = False,
     format: str | None = None,
     relabel: bool = False,
+    seed: int | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Read a graph file, a bundled graph or a generator's spec.
@@ -51,6 +52,8 @@ def read_graph(
     relabel : bool
         In an edge list of integers, number the ids that occur from 0 in ascending order and keep
         the old ones as labels: for negative ids and ids with large gaps.
+    seed : int, optional
+        Seed of a generated graph, if not the default one.
     progress : callable, optional
         Called as ``progress(description, done_bytes, total_bytes)`` while the file is read.
 
@@ -64,12 +67,17 @@ def read_graph(
     GraphFormatError
         If the file is not a graph in its format, naming file and line.
     ValueError
-        If ``format`` or a spec is not known.
+        If ``format`` or a spec is not known; if a ``format`` is given for a spec, or a ``seed``
+        for anything else.
     OSError
         If there is no such file or it cannot be read.
     """
     if isinstance(path_or_name, str) and is_spec(path_or_name):
-        graph = generate(path_or_name)
+        if format is not None:
+            raise ValueError(f"a format is for files, and {path_or_name!r} is generated")
+        graph = generate(path_or_name, seed=DEFAULT_SEED if seed is None else seed)
+    elif seed is not None:
+        raise ValueError(f"a seed is for generated graphs, and {str(path_or_name)!r} is none")
     else:
         path = _find(path_or_name)
         source = open_source(path, progress)

@@ -14,7 +14,7 @@ import pytest
 from devices import KERNEL_DEVICES
 
 from persistent_bfs import BFS, DeviceError, DeviceMemoryError, Graph, bfs, read_graph
-from persistent_bfs.bfs import choose_advance, choose_engine
+from persistent_bfs.session import choose_advance, choose_engine
 from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device

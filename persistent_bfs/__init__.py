@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from persistent_bfs.version import __version__
 
 if TYPE_CHECKING:
-    from persistent_bfs.session import BFS, bfs
     from persistent_bfs.compiler import CompileError
     from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
     from persistent_bfs.device.base import DeviceError, DeviceMemoryError, DeviceUnavailable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from persistent_bfs.io import GraphFormatError, read_graph
     from persistent_bfs.reference import WrongAnswer
     from persistent_bfs.result import BFSResult, Counters, LevelTrace
+    from persistent_bfs.session import BFS, bfs
 
 _MODULES = {
     "session": ("BFS", "bfs"),

@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -27,6 +28,7 @@ from persistent_bfs.compiler import CompileError
 from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, conflict
 from persistent_bfs.device import DEVICES, SCHEDULES
 from persistent_bfs.device.base import (
+    Device,
     DeviceError,
     DeviceInfo,
     DeviceUnavailable,
@@ -36,15 +38,18 @@ from persistent_bfs.device.base import (
 from persistent_bfs.version import __version__
 
 if TYPE_CHECKING:
-    from persistent_bfs.session import BFS
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import Progress
     from persistent_bfs.measure import Measurement
     from persistent_bfs.reference import ReferenceSearch
+    from persistent_bfs.session import BFS
 
 WRONG, BAD_INPUT, NO_DEVICE, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 130, 141
 
 MAX_DEGREE = "max-degree"
+
+# The two plain mappings and the one that chooses: enough to see by, on any graph.
+COMPARED_ADVANCES = "thread,warp,auto"
 
 Command = Callable[..., Any]
 Report = dict[str, Any]
@@ -164,7 +169,9 @@ class Names(click.ParamType[list[str]]):
         self.what = what
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
-        """Return the names."""
+        """Return the names; ``all`` is every one."""
+        if value == "all":
+            return list(self.table)
         asked = [name.strip() for name in value.split(",")]
         for name in asked:
             if name not in self.table:
@@ -293,8 +300,8 @@ def session(
     graph: Graph, device: Any, *, blocks: int | None, levels_per_launch: int | None, **how: Any
 ) -> Iterator[BFS]:
     """Open a search session; what it refuses is bad input."""
-    from persistent_bfs.session import BFS
     from persistent_bfs.engines.base import EngineOptions
+    from persistent_bfs.session import BFS
 
     with bad_input():
         options = EngineOptions(levels_per_launch=levels_per_launch, blocks=blocks)
@@ -452,8 +459,20 @@ def write_answer(path: Path, graph: Graph, source: int, distances: Any, parents:
 
 @main.command()
 @takes_graph
-@click.option("--engines", type=Names(ENGINES, "engine"), default=",".join(ENGINES))
-@click.option("--advances", type=Names(ADVANCES, "advance"), default=",".join(ADVANCES))
+@click.option(
+    "--engines",
+    type=Names(ENGINES, "engine"),
+    default="all",
+    show_default=True,
+    help="Engines to compare.",
+)
+@click.option(
+    "--advances",
+    type=Names(ADVANCES, "advance"),
+    default=COMPARED_ADVANCES,
+    show_default=True,
+    help="Mappings to compare, or all.",
+)
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
 @search_options
 @click.option("--output", type=OutputFile(".json"), help="Write the JSON here, too.")
@@ -496,6 +515,7 @@ def compare(
     expected = bfs_reference(graph, source)
     rows: list[Report] = []
     with choice.device as opened, progress_bar() as progress:
+        compile_ahead(graph, opened, pairs, direction, how, progress)
         for number, (engine, advance) in enumerate(pairs):
             name, done, total = f"{engine}, {advance}", number * repeat, len(pairs) * repeat
             progress(f"{name}: preparing", done, total)
@@ -554,6 +574,28 @@ def compare(
     for row in wrong:
         _say("wrong answer", f"{row['engine']}, {row['advance']}: {row['problem']}")
     return WRONG if wrong else 0
+
+
+def compile_ahead(
+    graph: Graph,
+    device: Device,
+    pairs: list[tuple[str, str]],
+    direction: str,
+    how: Report,
+    progress: Progress,
+) -> None:
+    """Compile what a comparison needs on all cores at once; most of its time, the first time."""
+    from persistent_bfs.session import configure
+
+    choices = {name: how[name] for name in how if name not in ("blocks", "levels_per_launch")}
+    with bad_input():
+        configs = {
+            configure(graph, engine=engine, advance=advance, direction=direction, **choices)
+            for engine, advance in pairs
+        }
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, _ in enumerate(pool.map(device.compile, configs)):
+            progress("compiling", done, len(configs))
 
 
 def _advance(progress: Progress, name: str, before: int, total: int, done: int) -> None:

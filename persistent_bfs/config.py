@@ -119,7 +119,7 @@ ENGINES: Mapping[str, EngineChoice] = _table(
 WALK = EngineChoice(
     "walk",
     "walk.cuh",
-    ("walk_level",),
+    ("walk_level", "walk_level_by_vertex"),
     "one given frontier's arcs are read over and over: what a mapping costs alone",
     arguments="WalkArguments",
 )

@@ -16,9 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-
-import platformdirs
 
 from persistent_bfs import compiler
 from persistent_bfs.device import cuda_problem, emulated_problem
@@ -213,9 +210,9 @@ def examine_devices() -> list[Check]:
 
 def search_on(device: str) -> Check:
     """Search two small graphs on ``device`` and check the answers."""
-    from persistent_bfs.session import BFS
     from persistent_bfs.io import read_graph
     from persistent_bfs.measure import find_problem
+    from persistent_bfs.session import BFS
 
     done = []
     try:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from persistent_bfs.session import BFS
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import WrongAnswer, verify
 from persistent_bfs.result import BFSResult
+from persistent_bfs.session import BFS
 
 WARM_UPS = 2
 

@@ -47,6 +47,28 @@ def choose_advance(advance: str, direction: str) -> tuple[str, str]:
     return advance, ""
 
 
+def configure(
+    graph: Graph,
+    *,
+    engine: str = "auto",
+    advance: str = "auto",
+    direction: str = "push",
+    **choices: Any,
+) -> Config:
+    """What a session of ``graph`` is compiled as; arguments and errors are those of `BFS`.
+
+    ``auto`` as an engine stands for the one it usually means; the device may have another.
+    """
+    return Config(
+        engine="persistent" if engine == "auto" else engine,
+        advance=choose_advance(advance, direction)[0],
+        direction=direction,
+        offset_bits=graph.row_offsets.dtype.itemsize * 8,
+        even_degrees=graph.max_degree <= EVEN_DEGREE,
+        **choices,
+    )
+
+
 class BFS:
     """A breadth-first search session: upload, allocate and compile once, run many times.
 
@@ -116,16 +138,15 @@ class BFS:
         self._workspace: Workspace | None = None
         self._runs = 0
         # Names are checked before a device is opened or anything is compiled.
-        self._wanted = Config(
-            engine="persistent" if engine == "auto" else engine,
-            advance=choose_advance(advance, direction)[0],
+        self._wanted = configure(
+            graph,
+            engine=engine,
+            advance=advance,
             direction=direction,
             claim=claim,
             append=append,
-            offset_bits=graph.row_offsets.dtype.itemsize * 8,
             predecessors=predecessors,
             trace=trace,
-            even_degrees=graph.max_degree <= EVEN_DEGREE,
             block_threads=block_threads,
             block_queue=block_queue,
         )

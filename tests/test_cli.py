@@ -242,7 +242,7 @@ def test_times_become_a_speedup_over_the_host_loop_of_the_same_mapping(monkeypat
 
 @pytest.mark.cuda
 def test_a_comparison_on_a_gpu_has_times() -> None:
-    report = answer("compare", *WORDS, "--device", "cuda", "--repeat", "3")
+    report = answer("compare", *WORDS, "--device", "cuda", "--repeat", "3", "--advances", "all")
     assert len(report["rows"]) == len(ENGINES) * len(ADVANCES)
     for row in report["rows"]:
         assert row["verified"]
@@ -335,7 +335,7 @@ def test_a_wrong_answer_is_not_written(six: str, tmp_path: Path) -> None:
         (["run", "path:5", "--output", "answer.txt"], "must end in .npz or .tsv"),
         (["run", "path:5", "--output", "no-such-folder/answer.npz"], "no folder 'no-such-folder'"),
         (["run", "words-kjv", "--format", "graphml"], "no format 'graphml'"),
-        (["run", "words-kjv", "--graph-seed", "3"], "--graph-seed"),
+        (["run", "words-kjv", "--graph-seed", "3"], "a seed is for generated graphs"),
         (["compare", "path:5", "--device", "reference"], "needs a device that runs kernels"),
         (["compare", "path:5", "--engines", "host_loop,fast"], "unknown engine 'fast'"),
         (["compare", "path:5", "--advances", "fast"], "unknown advance 'fast'"),

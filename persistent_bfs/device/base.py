@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -275,6 +276,16 @@ class Device(ABC):
     """One device, opened; a context manager."""
 
     info: DeviceInfo
+
+    @abstractmethod
+    def compile(self, config: Config) -> Path:
+        """The binary of ``config``, compiled if it is not in the cache; from any thread.
+
+        Raises
+        ------
+        CompileError
+            As `load`.
+        """
 
     @abstractmethod
     def load(self, config: Config) -> Program:

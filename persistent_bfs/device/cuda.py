@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,10 +149,15 @@ class CudaStream(Stream):
         self._cu = device.cu
         self.pycuda = device.driver.Stream(NON_BLOCKING_STREAM)
         self.handle = self._cu.CUstream(self.pycuda.handle)
+        self._graph: Any = None  # being recorded
+        self._last: list[Any] = []  # its last node
 
     def _launch(
         self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
     ) -> None:
+        if self._graph is not None:
+            self._add_kernel(kernel, shape, arguments)
+            return
         geometry = (shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes)
         if cooperative:
             self._device.check_resident(kernel, shape)
@@ -170,22 +176,32 @@ class CudaStream(Stream):
     def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
         """As `Stream.fill`."""
         words = buffer.nbytes // 4 - start if count is None else count
-        address = buffer.address + 4 * start
-        answer = self._cu.cuMemsetD32Async(address, value & 0xFFFFFFFF, words, self.handle)
+        address, word = buffer.address + 4 * start, value & 0xFFFFFFFF
+        if self._graph is not None:
+            node = self._cu.CUDA_MEMSET_NODE_PARAMS()
+            node.dst, node.value, node.elementSize = address, word, 4
+            node.width, node.height = words, 1
+            self._add("cuGraphAddMemsetNode", node, self._device.context())
+            return
+        answer = self._cu.cuMemsetD32Async(address, word, words, self.handle)
         _check(answer, f"cuMemsetD32Async of {buffer.name}")
 
     def copy_to_host(self, target: HostArray, source: Buffer, *, start: int = 0) -> None:
         """As `Stream.copy_to_host`."""
-        answer = self._cu.cuMemcpyDtoHAsync(
-            target.ctypes.data, source.address + start, target.nbytes, self.handle
-        )
+        host, device = target.ctypes.data, source.address + start
+        if self._graph is not None:
+            self._add_copy(target.nbytes, srcDevice=device, dstHost=host)
+            return
+        answer = self._cu.cuMemcpyDtoHAsync(host, device, target.nbytes, self.handle)
         _check(answer, f"cuMemcpyDtoHAsync of {source.name}")
 
     def copy_to_device(self, target: Buffer, source: HostArray, *, start: int = 0) -> None:
         """As `Stream.copy_to_device`."""
-        answer = self._cu.cuMemcpyHtoDAsync(
-            target.address + start, source.ctypes.data, source.nbytes, self.handle
-        )
+        host, device = source.ctypes.data, target.address + start
+        if self._graph is not None:
+            self._add_copy(source.nbytes, srcHost=host, dstDevice=device)
+            return
+        answer = self._cu.cuMemcpyHtoDAsync(device, host, source.nbytes, self.handle)
         _check(answer, f"cuMemcpyHtoDAsync of {target.name}")
 
     def record(self) -> CudaEvent:
@@ -208,41 +224,57 @@ class CudaStream(Stream):
     def _synchronize(self) -> None:
         _check(self._cu.cuStreamSynchronize(self.handle), "cuStreamSynchronize")
 
-    # Capture is thread-local: what other threads do meanwhile neither fails nor is recorded.
+    # A recording adds its nodes one behind the other by hand. Capturing the stream would do it for
+    # us, but while any stream of a context is being captured, no other thread may synchronise
+    # that context: neither ours nor one that has nothing to do with us.
     def _begin_capture(self) -> None:
-        mode = self._cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        _check(self._cu.cuStreamBeginCapture(self.handle, mode), "cuStreamBeginCapture")
+        self._graph = _check(self._cu.cuGraphCreate(0), "cuGraphCreate")
+        self._last = []
 
     def _end_capture(self) -> CudaGraph:
-        return CudaGraph(self._device, self.end_recording(), self.handle)
-
-    def end_recording(self) -> Any:
-        """The driver's graph of what was recorded, not yet instantiated."""
-        return _check(self._cu.cuStreamEndCapture(self.handle), "cuStreamEndCapture")
+        graph, self._graph = self._graph, None
+        return CudaGraph(self._device, graph, self.handle)
 
     def _abandon_capture(self) -> None:
-        # The capture may be invalid already, which is what this call would report.
-        status, graph = self._cu.cuStreamEndCapture(self.handle)
-        if status.value == 0:
-            self._cu.cuGraphDestroy(graph)
+        graph, self._graph = self._graph, None
+        _check(self._cu.cuGraphDestroy(graph), "cuGraphDestroy")
 
     @contextmanager
-    def recording_into(self, graph: Any) -> Iterator[None]:
-        """Record what is asked inside the ``with`` block as nodes of the driver's ``graph``."""
-        mode = self._cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        _check(
-            self._cu.cuStreamBeginCaptureToGraph(self.handle, graph, None, None, 0, mode),
-            "cuStreamBeginCaptureToGraph",
-        )
-        self._recording = True
+    def recording_into(self, graph: Any, after: list[Any]) -> Iterator[list[Any]]:
+        """Add what is asked inside the ``with`` block to ``graph``, behind the nodes ``after``.
+
+        The list it gives holds the last node when the block is over.
+        """
+        self._graph, self._last, self._recording = graph, list(after), True
         try:
-            yield
-        except BaseException:
-            self._recording = False
-            self._cu.cuStreamEndCapture(self.handle)
-            raise
-        self._recording = False
-        self.end_recording()
+            yield self._last
+        finally:
+            self._graph, self._recording = None, False
+
+    def _add(self, call: str, parameters: Any, *more: Any) -> None:
+        add = getattr(self._cu, call)
+        node = _check(add(self._graph, self._last, len(self._last), parameters, *more), call)
+        self._last[:] = [node]
+
+    def _add_kernel(self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments) -> None:
+        node = self._cu.CUDA_KERNEL_NODE_PARAMS()
+        node.func = kernel.handle
+        node.gridDimX, node.gridDimY, node.gridDimZ = shape.blocks, 1, 1
+        node.blockDimX, node.blockDimY, node.blockDimZ = shape.threads, 1, 1
+        node.sharedMemBytes = shape.shared_bytes
+        node.kernelParams = arguments.address  # what it points to is copied now
+        self._add("cuGraphAddKernelNode", node)
+
+    def _add_copy(self, nbytes: int, **ends: int) -> None:
+        kinds = self._cu.CUmemorytype
+        node = self._cu.CUDA_MEMCPY3D()
+        node.WidthInBytes, node.Height, node.Depth = nbytes, 1, 1
+        for end, address in ends.items():
+            on_host = end.endswith("Host")
+            kind = kinds.CU_MEMORYTYPE_HOST if on_host else kinds.CU_MEMORYTYPE_DEVICE
+            setattr(node, f"{end[:3]}MemoryType", kind)
+            setattr(node, end, address)
+        self._add("cuGraphAddMemcpyNode", node, self._device.context())
 
 
 class CudaDevice(Device):
@@ -344,9 +376,13 @@ class CudaDevice(Device):
             self._thread.inside = False
             self.driver.Context.pop()
 
+    def compile(self, config: Config) -> Path:
+        """As `Device.compile`."""
+        return compiler.cubin(config, self.info.architecture)
+
     def load(self, config: Config) -> Program:
         """As `Device.load`."""
-        image = compiler.cubin(config, self.info.architecture).read_bytes()
+        image = self.compile(config).read_bytes()
         module = _check(self.cu.cuModuleLoadData(image), f"cuModuleLoadData of {config}")
         self._modules.append(module)
         return Program(config, {name: self._kernel(module, name) for name in config.kernels})
@@ -439,53 +475,46 @@ class CudaDevice(Device):
             )
         cu = self.cu
         graph = _check(cu.cuGraphCreate(0), "cuGraphCreate")
-        first = self._child(stream, graph, [], before)
-        condition = _check(
-            cu.cuGraphConditionalHandleCreate(
-                graph,
-                _check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent"),
-                1,
-                cu.CU_GRAPH_COND_ASSIGN_DEFAULT,
-            ),
-            "cuGraphConditionalHandleCreate",
-        )
-        node, body_graph = self._while_node(graph, first, condition)
-        with stream.recording_into(body_graph):
-            body(stream, int(condition))
-        self._child(stream, graph, [node], after)
-        return CudaGraph(self, graph, stream.handle)
+        try:
+            with stream.recording_into(graph, []) as last:
+                before(stream)
+            condition = _check(
+                cu.cuGraphConditionalHandleCreate(
+                    graph, self.context(), 1, cu.CU_GRAPH_COND_ASSIGN_DEFAULT
+                ),
+                "cuGraphConditionalHandleCreate",
+            )
+            node, body_graph = self._while_node(graph, last, condition)
+            with stream.recording_into(body_graph, []):
+                body(stream, int(condition))
+            with stream.recording_into(graph, [node]):
+                after(stream)
+            return CudaGraph(self, graph, stream.handle)
+        except BaseException:
+            cu.cuGraphDestroy(graph)
+            raise
 
-    def _child(
-        self, stream: CudaStream, graph: Any, after: list[Any], part: Callable[[Stream], None]
-    ) -> Any:
-        """Record ``part`` and add it to ``graph`` as one node behind the nodes ``after``."""
-        cu = self.cu
-        recorded = _check(cu.cuGraphCreate(0), "cuGraphCreate")
-        with stream.recording_into(recorded):
-            part(stream)
-        node = _check(
-            cu.cuGraphAddChildGraphNode(graph, after, len(after), recorded),
-            "cuGraphAddChildGraphNode",
-        )
-        _check(cu.cuGraphDestroy(recorded), "cuGraphDestroy")  # the node holds a copy
-        return node
+    def context(self) -> Any:
+        """The driver's handle of the context that is current."""
+        return _check(self.cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
 
-    def _while_node(self, graph: Any, after: Any, condition: Any) -> tuple[Any, Any]:
+    def _while_node(self, graph: Any, after: list[Any], condition: Any) -> tuple[Any, Any]:
         cu = self.cu
         parameters = cu.CUgraphNodeParams()
         parameters.type = cu.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
         parameters.conditional.handle = condition
         parameters.conditional.type = cu.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
         parameters.conditional.size = 1
-        parameters.conditional.ctx = _check(cu.cuCtxGetCurrent(), "cuCtxGetCurrent")
-        node = _check(cu.cuGraphAddNode(graph, [after], None, 1, parameters), "cuGraphAddNode")
-        return node, parameters.conditional.phGraph_out[0]
+        parameters.conditional.ctx = self.context()
+        answer = cu.cuGraphAddNode(graph, after, None, len(after), parameters)
+        return _check(answer, "cuGraphAddNode"), parameters.conditional.phGraph_out[0]
 
     def free_bytes(self) -> int:
         """As `Device.free_bytes`."""
         with self.current():
             free: int = self.driver.mem_get_info()[0]
-        return free
+        # What the pool holds for later is as good as free to us.
+        return free + int(self._pool.managed_bytes) - int(self._pool.active_bytes)
 
     def close(self) -> None:
         """As `Device.close`."""

@@ -1,0 +1,125 @@
+"""Turn recorded comparisons into the table and the picture that the README shows.
+
+    python benchmarks/summary.py benchmarks/results/h200 [--plot docs/h200.svg] [--readme README.md]
+
+Nothing is typed: every figure comes from the recorded JSON, whose searches were all verified. For
+each engine the best of its mappings is shown, by median device time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from persistent_bfs.config import ENGINES
+
+Report = dict[str, Any]
+
+ORDER = (
+    "path-10000",
+    "maze512",
+    "FLA",
+    "luxembourg",
+    "grid-512x512",
+    "NY",
+    "words-kjv",
+    "kron-20",
+)
+
+
+def load(folder: Path) -> dict[str, Report]:
+    """The recorded comparisons of ``folder`` by graph, deepest first."""
+    reports = {name: json.loads((folder / f"{name}.json").read_text()) for name in ORDER}
+    for name, report in reports.items():
+        wrong = [row for row in report["rows"] if not row["verified"]]
+        if wrong:
+            raise click.ClickException(f"{name}: {len(wrong)} rows are not verified")
+    return reports
+
+
+def best(report: Report, engine: str) -> Report:
+    """The row of an engine's fastest mapping."""
+    rows = [row for row in report["rows"] if row["engine"] == engine]
+    fastest: Report = min(rows, key=lambda row: row["ms"]["median"])
+    return fastest
+
+
+def table(folder: Path) -> str:
+    """The README's table: microseconds a level, by graph and engine."""
+    reports = load(folder)
+    head = ["graph", "vertices", "levels", *ENGINES, "whole search", "against `host_loop`"]
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    for name, report in reports.items():
+        persistent = best(report, "persistent")
+        host = best(report, "host_loop")
+        levels = [f"{best(report, engine)['us_per_level']:.2f}" for engine in ENGINES]
+        lines.append(
+            f"| {name} | {report['vertices']:,} | {report['levels']:,} | "
+            + " | ".join(levels)
+            + f" | {persistent['ms']['median']:.3g} ms"
+            + f" | {host['ms']['median'] / persistent['ms']['median']:.1f}x |"
+        )
+    first = next(iter(reports.values()))
+    environment = first["environment"]
+    lines += [
+        "",
+        f"{first['device_name']}, driver {environment['driver']}; microseconds a level by the "
+        f"device's clock, reset included, median of {first['repeat']}, the best mapping of each "
+        f"engine, every answer verified. From `{folder.as_posix()}`.",
+    ]
+    return "\n".join(lines)
+
+
+def plot(folder: Path, file: Path) -> None:
+    """A bar a graph and engine, on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    matplotlib.rcParams["svg.hashsalt"] = "persistent_bfs"
+    reports = load(folder)
+    figure, axes = plt.subplots(figsize=(10, 4.2), layout="constrained")
+    width = 0.8 / len(ENGINES)
+    for number, engine in enumerate(ENGINES):
+        heights = [best(report, engine)["us_per_level"] for report in reports.values()]
+        places = [place + (number - 2) * width for place in range(len(reports))]
+        axes.bar(places, heights, width, label=engine)
+    labels = [f"{name}\n{report['levels']:,} levels" for name, report in reports.items()]
+    axes.set_xticks(range(len(reports)), labels, fontsize=8)
+    axes.set_yscale("log")
+    axes.set_ylabel("microseconds a level")
+    axes.set_title(f"One level of a breadth-first search, {next(iter(reports.values()))['device_name']}")
+    axes.grid(axis="y", which="both", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.legend(ncols=len(ENGINES), fontsize=8)
+    figure.savefig(file, metadata={"Date": None})
+
+
+def insert(readme: str, text: str) -> str:
+    """``readme`` with what is between the markers of the table replaced by ``text``."""
+    return re.sub(
+        r"(<!-- table -->\n).*?(\n<!-- end of table -->)", rf"\g<1>{text}\g<2>", readme, flags=re.S
+    )
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--plot", "picture", type=click.Path(path_type=Path), help="Write the picture here.")
+@click.option("--readme", type=click.Path(path_type=Path), help="Put the table into this file.")
+def main(folder: Path, picture: Path | None, readme: Path | None) -> None:
+    """Show the table of the comparisons recorded in FOLDER."""
+    text = table(folder)
+    if picture:
+        plot(folder, picture)
+    if readme:
+        readme.write_text(insert(readme.read_text(), text))
+    click.echo(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The README is kept true: its Python runs, its commands are the CLI's, its table is recorded."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+from persistent_bfs import ENGINES, cli
+from persistent_bfs.device import emulated_problem
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+RESULTS = ROOT / "benchmarks" / "results" / "h200"
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
+
+
+def _summary() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("summary", ROOT / "benchmarks" / "summary.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_first_block_is_two_commands() -> None:
+    lines = _blocks("bash")[0].splitlines()
+    assert len(lines) == 2
+    assert "persistent-bfs compare words-kjv" in lines[0]
+    assert "python -m pytest" in lines[1]
+
+
+def test_the_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = _blocks("python")
+    exec(compile(code, "README.md", "exec"), {})
+    first, *depths = capsys.readouterr().out.splitlines()
+    assert first.split()[2:7] == ["[0", *first.split()[3:7]]
+    assert len(depths) == 3
+
+
+def test_every_option_shown_is_one_the_command_has() -> None:
+    shown = [line[2:] for block in _blocks("console") for line in block.splitlines() if line[0] == "$"]
+    shown += _blocks("bash")[0].splitlines()[:1]
+    commands = [words for line in shown if "persistent-bfs " in line for words in [shlex.split(line)]]
+    assert commands
+    for words in commands:
+        start = words.index("persistent-bfs")
+        command = cli.main.commands[words[start + 1]]
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        assert {word for word in words[start:] if word.startswith("--")} <= known
+
+
+@pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
+def test_the_race_shown_is_caught() -> None:
+    (line,) = [
+        line for block in _blocks("console") for line in block.splitlines() if "naive" in line
+    ]
+    result = CliRunner().invoke(cli.main, shlex.split(line)[2:])
+    assert result.exit_code == 1
+    assert "wrong answer: frontier sizes add up to" in result.stderr
+
+
+def test_the_engines_are_those_of_the_table() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", README, flags=re.M) == list(ENGINES)
+
+
+def test_the_table_is_the_recorded_one() -> None:
+    summary = _summary()
+    relative = RESULTS.relative_to(ROOT)
+    text = summary.table(RESULTS).replace(RESULTS.as_posix(), relative.as_posix())
+    assert f"<!-- table -->\n{text}\n<!-- end of table -->" in README
+    assert summary.insert(README, text) == README

@@ -25,7 +25,15 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from persistent_bfs.compiler import CompileError
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, conflict
+from persistent_bfs.config import (
+    ADVANCES,
+    APPENDS,
+    CLAIMS,
+    DIRECTIONS,
+    ENGINES,
+    conflict,
+    rows_by_loop,
+)
 from persistent_bfs.device import DEVICES, SCHEDULES
 from persistent_bfs.device.base import (
     Device,
@@ -666,9 +674,17 @@ def levels(graph: Graph, source: int, as_json: bool) -> None:
 
 
 @main.command("list")
+@click.option("--resources", is_flag=True, help="Show what nvcc gives each kernel, instead.")
+@click.option(
+    "--architecture", default="sm_90", show_default=True, help="For --resources: sm_75 and newer."
+)
 @json_option
-def list_choices(as_json: bool) -> None:
+@verbose_option
+def list_choices(resources: bool, architecture: str, as_json: bool) -> None:
     """List engines, mappings and other choices, formats, graphs and devices."""
+    if resources:
+        list_resources(architecture, as_json)
+        return
     from persistent_bfs.device import cuda_problem, emulated_problem
     from persistent_bfs.generate import GENERATORS
     from persistent_bfs.io import BUNDLED, FORMATS
@@ -706,6 +722,38 @@ def list_choices(as_json: bool) -> None:
         from persistent_bfs import display
 
         display.show(display.choices(report))
+
+
+def list_resources(architecture: str, as_json: bool) -> None:
+    """Show the registers and memory of every row's kernels, as compiled with each loop."""
+    from persistent_bfs import compiler
+
+    configs = list(rows_by_loop())
+    rows: list[Report] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool, progress_bar() as progress:
+        measure = functools.partial(compiler.resources, architecture=architecture)
+        for config, kernels in zip(configs, pool.map(measure, configs), strict=True):
+            progress("compiling", len(rows), len(configs))
+            rows += [
+                {
+                    "kernel": kernel,
+                    "advance": config.advance,
+                    "direction": config.direction,
+                    "claim": config.claim,
+                    "append": config.append,
+                    "registers": used.registers,
+                    "shared_bytes": used.shared_bytes,
+                    "local_bytes": used.local_bytes,
+                }
+                for kernel, used in kernels.items()
+            ]
+    report = {"architecture": architecture, "rows": rows}
+    if as_json:
+        print_json(report)
+    else:
+        from persistent_bfs import display
+
+        display.show(display.resources(report))
 
 
 @main.command()

@@ -63,6 +63,19 @@ class CompileError(RuntimeError):
 
 
 @dataclass(frozen=True)
+class KernelResources:
+    """What the compiler gave a kernel.
+
+    Registers a thread, bytes of shared memory a block, and bytes of local memory a thread, which
+    is slow and means that the registers did not suffice.
+    """
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+
+
+@dataclass(frozen=True)
 class Compiler:
     """A compiler that was found: where it is and what it says its version is."""
 
@@ -213,7 +226,7 @@ def render_stub(config: Config) -> str:
     for kernel in config.kernels:
         lines += [
             "",
-            f'extern "C" __global__ void __launch_bounds__({config.block_threads}) {kernel}(',
+            f'extern "C" __global__ void __launch_bounds__({config.block_threads}, 1) {kernel}(',
             f"    Policy::Parameters parameters, {arguments} launch) {{",
             f"  {space}::{kernel}<Policy>(parameters, launch);",
             "}",
@@ -222,14 +235,14 @@ def render_stub(config: Config) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run(command: list[str], what: str) -> None:
+def _run(command: list[str], what: str) -> str:
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise CompileError(f"{command[0]} does not run: {error}") from None
-    if answer.returncode == 0:
-        return
     output = answer.stdout + answer.stderr
+    if answer.returncode == 0:
+        return output
     raise CompileError(
         f"{Path(command[0]).name} refused {what}: {_cause(output)}",
         command=" ".join(command),
@@ -297,6 +310,41 @@ def cubin(config: Config, architecture: str) -> Path:
     if target.is_file():
         return target
     return _build(target, text, name, [str(compiler.path), *options, "-I", str(source_folder())])
+
+
+_PTXAS = re.compile(
+    r"Compiling entry function '(?P<kernel>\w+)'.*?(?P<stack>\d+) bytes stack frame"
+    r".*?Used (?P<registers>\d+) registers(?:.*?(?P<shared>\d+) bytes smem)?[^\n]*",
+    re.DOTALL,
+)
+
+
+def resources(config: Config, architecture: str) -> dict[str, KernelResources]:
+    """What each kernel of ``config`` needs on ``architecture``, by the compiler's own report.
+
+    Raises
+    ------
+    CompileError
+        As `cubin`.
+    """
+    compiler = find_nvcc()
+    with tempfile.TemporaryDirectory() as work:
+        source = Path(work) / "stub.cu"
+        source.write_text(render_stub(config), encoding="utf-8")
+        options = [*NVCC_OPTIONS, f"-arch={architecture}", "-Xptxas=-v", "-I", str(source_folder())]
+        binary = str(Path(work) / "stub.cubin")
+        report = _run([str(compiler.path), *options, str(source), "-o", binary], _name(config))
+    found = {
+        entry["kernel"]: KernelResources(
+            int(entry["registers"]), int(entry["shared"] or 0), int(entry["stack"])
+        )
+        for part in report.split("ptxas info    : Compiling")[1:]
+        for entry in _PTXAS.finditer("Compiling" + part)
+    }
+    missing = set(config.kernels) - set(found)
+    if missing:
+        raise CompileError(f"nvcc said nothing of {', '.join(missing)}", output=report)
+    return found
 
 
 def emulated_library(config: Config) -> Path:

@@ -7,7 +7,7 @@ follow from the tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -277,6 +277,22 @@ def choose(table: Mapping[str, Any], name: str, what: str) -> Any:
         return table[name]
     except (KeyError, TypeError):
         raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(table)}") from None
+
+
+def rows_by_loop() -> Iterator[Config]:
+    """Every row of every table once with every loop: not their product, but all their code.
+
+    Engines that share a loop share its kernels.
+    """
+    loops = {row.loop: row.name for row in ENGINES.values()}
+    for engine in loops.values():
+        usual = Config(engine, predecessors=True, trace=True)
+        yield usual
+        tables = {"advance": ADVANCES, "direction": DIRECTIONS, "claim": CLAIMS, "append": APPENDS}
+        for field, table in tables.items():
+            for name in table:
+                if name != getattr(usual, field):
+                    yield usual.with_(**{field: name})
 
 
 def conflict(direction: str, advance: str) -> str | None:

@@ -287,6 +287,20 @@ def _about(row: Report) -> str:
     return str(row.get("trade_off") or row.get("description") or row["file"])
 
 
+def resources(report: Report) -> RenderableType:
+    """Registers and memory of each kernel."""
+    columns = ("kernel", "mapping", "direction", "claim", "append", "registers", "shared", "local")
+    table = _table(*columns, title=report["architecture"], words=5)
+    rows = [
+        [
+            *(row[name] for name in ("kernel", "advance", "direction", "claim", "append")),
+            *(_count(row[name]) for name in ("registers", "shared_bytes", "local_bytes")),
+        ]
+        for row in report["rows"]
+    ]
+    return _fill(table, rows)
+
+
 def diagnosis(checks: Sequence[Check]) -> RenderableType:
     """Show each check, and under one that failed what to do."""
     marks = {

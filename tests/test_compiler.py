@@ -4,7 +4,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -12,7 +12,15 @@ import pytest
 
 from persistent_bfs import compiler, layout
 from persistent_bfs.compiler import ARCHITECTURES, CompileError
-from persistent_bfs.config import ADVANCES, ENGINES, Config
+from persistent_bfs.config import ADVANCES, ENGINES, Config, rows_by_loop
+
+def _has_nvcc() -> bool:
+    try:
+        compiler.find_nvcc()
+    except CompileError:
+        return False
+    return True
+
 
 TRIVIAL = """#include "types.cuh"
 extern "C" __attribute__((visibility("default"))) int answer() { return 42; }
@@ -169,6 +177,18 @@ def test_engines_with_one_loop_share_one_binary() -> None:
     batched = compiler.render_stub(Config("host_batched"))
     assert batched == compiler.render_stub(Config("graph_unrolled"))
     assert batched != compiler.render_stub(Config("host_batched", advance="warp"))
+
+
+@pytest.mark.skipif(not _has_nvcc(), reason="nvcc was not found")
+def test_no_kernel_of_any_row_needs_local_memory_on_sm_90() -> None:
+    configs = list(rows_by_loop())
+    with ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda config: compiler.resources(config, "sm_90"), configs))
+    for config, kernels in zip(configs, reports, strict=True):
+        assert set(kernels) == set(config.kernels)
+        for name, used in kernels.items():
+            assert used.local_bytes == 0, (config, name, used)
+            assert 0 < used.registers * config.block_threads <= 65536, (config, name, used)
 
 
 @pytest.mark.parametrize("advance", ADVANCES)

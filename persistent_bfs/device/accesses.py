@@ -170,7 +170,7 @@ class SourceLines:
 
     def __init__(self, library: Callable[[], Path]) -> None:
         self._library = library
-        self._known: dict[int, tuple[SourceLine, ...]] = {}
+        self._known: dict[int, tuple[SourceLine, ...]] = {0: ()}
 
     def find(self, callers: Sequence[int]) -> SourceLine:
         """Where in the kernels an access comes from, given the return addresses above it."""
@@ -183,11 +183,12 @@ class SourceLines:
 
     def learn(self, addresses: Iterable[int]) -> None:
         """Ask for many addresses at once, which is faster."""
-        new = sorted(set(addresses) - self._known.keys() - {0})
-        self._known.setdefault(0, ())
+        new = sorted(set(addresses) - self._known.keys())
+        if not new:
+            return
         self._known.update(dict.fromkeys(new, ()))
         program = shutil.which("addr2line")
-        if not new or program is None:
+        if program is None:
             return
         # A return address is behind the call, perhaps on another line.
         command = [program, "-aie", str(self._library()), *(hex(address - 1) for address in new)]

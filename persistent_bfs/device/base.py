@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from persistent_bfs.compiler import KernelResources
 from persistent_bfs.config import Config
 
 HostArray = npt.NDArray[Any]
@@ -87,15 +88,6 @@ class LaunchCounters:
     def reset(self) -> None:
         """Start again from nothing."""
         self.launches = self.host_syncs = 0
-
-
-@dataclass(frozen=True)
-class KernelResources:
-    """What the compiler gave a kernel: registers a thread, bytes of shared and local memory."""
-
-    registers: int
-    shared_bytes: int
-    local_bytes: int
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from persistent_bfs.device.base import (
     HostArray,
     Kernel,
     KernelArguments,
-    KernelResources,
     LaunchShape,
     LaunchTooLarge,
     Program,
@@ -399,7 +398,7 @@ class CudaDevice(Device):
         def attribute(kind: Any) -> int:
             return int(_check(self.cu.cuFuncGetAttribute(kind, function), "cuFuncGetAttribute"))
 
-        resources = KernelResources(
+        resources = compiler.KernelResources(
             registers=attribute(kinds.CU_FUNC_ATTRIBUTE_NUM_REGS),
             shared_bytes=attribute(kinds.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
             local_bytes=attribute(kinds.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),

@@ -11,6 +11,7 @@
 #include <cuda_device_runtime_api.h>
 
 #define PERSISTENT_BFS_EMULATE(kernel, ...)
+#define PERSISTENT_BFS_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 
 namespace persistent_bfs {
 
@@ -30,6 +31,12 @@ __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long l
 
 __device__ __forceinline__ void store_relaxed(int* address, int value) {
   asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(address), "r"(value));
+}
+
+// A load from shared memory that other threads' atomics may race with.
+template <class T>
+__device__ __forceinline__ T load_shared(const T* address) {
+  return *static_cast<const volatile T*>(address);
 }
 
 // The device's own clock, in nanoseconds; the same on every multiprocessor.
@@ -55,6 +62,10 @@ inline unsigned long long load_relaxed(const unsigned long long* address) {
   return simt::load_relaxed(address);
 }
 inline void store_relaxed(int* address, int value) { simt::store_relaxed(address, value); }
+template <class T>
+inline T load_shared(const T* address) {
+  return simt::load_relaxed(address);
+}
 inline unsigned long long device_nanoseconds() { return 0; }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 

@@ -48,7 +48,7 @@ struct SearchState {
 };
 
 // Which mapping a level was expanded with, where it is chosen level by level.
-enum Mapping : short { CONFIGURED = 0, BY_THREAD = 1, BY_WARP = 2, BY_EDGE = 3 };
+enum Mapping : short { CONFIGURED = 0, BY_THREAD = 1, BY_WARP = 2, BY_EDGE = 3, BY_ONE_BLOCK = 4 };
 
 // One level of a trace. Times are the device's own clock.
 struct LevelRecord {
@@ -99,7 +99,7 @@ struct SearchParameters {
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
           template <class> class Append_, bool counts_edges_, bool predecessors_,
-          bool trace_, int block_threads_, int block_queue_>
+          bool trace_, int block_threads_, int block_queue_, int tier_vertices_>
 struct SearchPolicy {
   using Offset = Offset_;
   using Advance = Advance_;
@@ -113,6 +113,7 @@ struct SearchPolicy {
   static constexpr bool trace = trace_;
   static constexpr int block_threads = block_threads_;
   static constexpr int block_queue = block_queue_;
+  static constexpr int tier_vertices = tier_vertices_;
   static constexpr bool counts_edges = counts_edges_;
 };
 

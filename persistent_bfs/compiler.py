@@ -215,6 +215,7 @@ def render_stub(config: Config) -> str:
                     config.trace,
                     config.block_threads,
                     config.block_queue,
+                    config.tier_vertices,
                 )
             ),
         )

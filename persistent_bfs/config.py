@@ -60,7 +60,8 @@ class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
     ``loop`` is the header that defines the kernels named in ``kernels``, each the C++ function
-    of the same name; ``cooperative`` says whether they synchronise their grid; ``arguments`` is
+    of the same name; ``cooperative`` says whether they synchronise their grid, ``block_threads``
+    how many threads a block suit them; ``arguments`` is
     the C++ struct a launch takes beside the parameters.
     """
 
@@ -69,6 +70,7 @@ class EngineChoice:
     kernels: tuple[str, ...]
     trade_off: str
     cooperative: bool = False
+    block_threads: int = 256
     while_nodes: bool = False
     arguments: str = "LaunchArguments"
 
@@ -112,6 +114,16 @@ ENGINES: Mapping[str, EngineChoice] = _table(
         "one cooperative kernel, one grid barrier a level: the least a level can cost; the grid "
         "must be resident, so wide levels have no more blocks than narrow ones",
         cooperative=True,
+    ),
+    EngineChoice(
+        "tiered",
+        "loop_tiered.cuh",
+        ("search_tiered",),
+        "persistent, but one block runs levels alone while the frontier is small, with its "
+        "queue and the visited bits in shared memory: for deep graphs; needs a bit a vertex of "
+        "one block's shared memory",
+        cooperative=True,
+        block_threads=512,
     ),
 )
 
@@ -324,6 +336,8 @@ class Config:
         Whether no degree of the graph is large: the automatic mapping then counts no edges.
     block_queue
         Vertices that the block append's shared queue holds before it spills.
+    tier_vertices
+        Largest frontier that the tiered engine leaves to one block.
 
     Raises
     ------
@@ -343,6 +357,7 @@ class Config:
     even_degrees: bool = False
     block_threads: int = 256
     block_queue: int = 1024
+    tier_vertices: int = 4096
 
     def __post_init__(self) -> None:
         if self.engine != WALK.name:
@@ -357,6 +372,8 @@ class Config:
             )
         if not 1 <= self.block_queue <= 2048:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
+        if not 2 <= self.tier_vertices <= 8192:
+            raise ValueError(f"tier_vertices is {self.tier_vertices}; it must be 2 to 8192")
         problem = conflict(self.direction, self.advance)
         if problem is not None:
             raise ValueError(problem)

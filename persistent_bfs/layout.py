@@ -12,7 +12,10 @@ import numpy as np
 
 RUNNING, DONE, QUEUE_FULL = 0, 1, 2
 
-MAPPINGS = ("", "thread", "warp", "edge")  # enum Mapping; "" is the configured one
+MAPPINGS = ("", "thread", "warp", "edge", "one block")  # enum Mapping; "" is the configured one
+
+# BlockTier::Shared without its two queues.
+BLOCK_TIER_BYTES = 32 * 8 + 8 + 4 * 4
 
 NO_DEPTH_LIMIT = 2**31 - 1
 

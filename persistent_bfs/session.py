@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import Config
+from persistent_bfs.config import ENGINES, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
+from persistent_bfs.engines.tiered import shared_bytes_needed
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
@@ -23,19 +24,24 @@ from persistent_bfs.result import BFSResult, Counters, LevelTrace
 EVEN_DEGREE = 32
 
 
-def choose_engine(engine: str, device: Device) -> tuple[str, str]:
-    """The engine that ``auto`` (or a name) means on ``device``, and why (which may be empty)."""
+def choose_engine(engine: str, device: Device, graph: Graph) -> tuple[str, str]:
+    """The engine that ``auto`` (or a name) means for ``graph``, and why (which may be empty)."""
+    info = device.info
     if engine == "auto":
-        if device.info.cooperative_launch:
-            return "persistent", "persistent: the least a level can cost"
-        if device.info.while_nodes:
-            return "graph_while", "graph_while: the device has no cooperative launch"
-        return "graph_unrolled", "graph_unrolled: neither cooperative launch nor WHILE nodes here"
-    if engine == "graph_while" and not device.info.while_nodes:
+        if not info.cooperative_launch:
+            if info.while_nodes:
+                return "graph_while", "graph_while: the device has no cooperative launch"
+            return "graph_unrolled", "graph_unrolled: no cooperative launch, no WHILE nodes here"
+        tier_vertices = Config("tiered").tier_vertices
+        fits = shared_bytes_needed(graph.vertices, tier_vertices) <= info.shared_bytes_per_block
+        if fits and graph.max_degree <= EVEN_DEGREE:
+            return "tiered", "tiered: no degree is large, so levels may be many and narrow"
+        return "persistent", "persistent: the least a level of any width can cost"
+    if engine == "graph_while" and not info.while_nodes:
         return (
             "graph_unrolled",
             f"graph_unrolled instead of graph_while: WHILE nodes need a driver of CUDA 12.4, "
-            f"this one is {device.info.driver}",
+            f"this one is {info.driver}",
         )
     return engine, ""
 
@@ -53,18 +59,23 @@ def configure(
     engine: str = "auto",
     advance: str = "auto",
     direction: str = "push",
+    block_threads: int | None = None,
     **choices: Any,
 ) -> Config:
     """What a session of ``graph`` is compiled as; arguments and errors are those of `BFS`.
 
     ``auto`` as an engine stands for the one it usually means; the device may have another.
     """
+    engine = "persistent" if engine == "auto" else engine
+    if block_threads is None:
+        block_threads = choose(ENGINES, engine, "engine").block_threads
     return Config(
-        engine="persistent" if engine == "auto" else engine,
+        engine=engine,
         advance=choose_advance(advance, direction)[0],
         direction=direction,
         offset_bits=graph.row_offsets.dtype.itemsize * 8,
         even_degrees=graph.max_degree <= EVEN_DEGREE,
+        block_threads=block_threads,
         **choices,
     )
 
@@ -88,8 +99,11 @@ class BFS:
         Whether results have predecessors.
     trace : bool
         Whether results have a level trace.
-    block_threads, block_queue : int
-        Threads a block; vertices the block append's shared queue holds before it spills.
+    block_threads : int, optional
+        Threads a block; by default what suits the engine.
+    block_queue, tier_vertices : int
+        Vertices that the block append's shared queue holds before it spills; the largest frontier
+        that the tiered engine leaves to one block.
     options : EngineOptions, optional
         Levels a launch, blocks of the grid.
     schedule, seed
@@ -126,8 +140,9 @@ class BFS:
         append: str = "warp",
         predecessors: bool = False,
         trace: bool = False,
-        block_threads: int = 256,
+        block_threads: int | None = None,
         block_queue: int = 1024,
+        tier_vertices: int = 4096,
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
         seed: int = 0,
@@ -138,7 +153,7 @@ class BFS:
         self._workspace: Workspace | None = None
         self._runs = 0
         # Names are checked before a device is opened or anything is compiled.
-        self._wanted = configure(
+        wanted = configure(
             graph,
             engine=engine,
             advance=advance,
@@ -149,6 +164,7 @@ class BFS:
             trace=trace,
             block_threads=block_threads,
             block_queue=block_queue,
+            tier_vertices=tier_vertices,
         )
         self._owns_device = not isinstance(device, Device)
         if isinstance(device, Device):
@@ -159,13 +175,16 @@ class BFS:
         reasons = [f"{self._choice.kind} device: {self._choice.reason}"]
         try:
             if self.device is not None:
-                name, why = choose_engine(engine, self.device)
+                name, why = choose_engine(engine, self.device, self.graph)
                 reasons += filter(None, (why, choose_advance(advance, direction)[1]))
-                self.config = self._wanted.with_(engine=name)
+                self.config = wanted.with_(engine=name)
+                if block_threads is None:
+                    threads = ENGINES[name].block_threads
+                    self.config = self.config.with_(block_threads=threads)
                 with self.device.current():
                     self._prepare(self.device, options or EngineOptions())
             else:
-                self.config = self._wanted
+                self.config = wanted
         except BaseException:
             self.close()
             raise

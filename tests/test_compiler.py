@@ -13,6 +13,8 @@ import pytest
 from persistent_bfs import compiler, layout
 from persistent_bfs.compiler import ARCHITECTURES, CompileError
 from persistent_bfs.config import ADVANCES, ENGINES, Config, rows_by_loop
+from persistent_bfs.engines.tiered import shared_bytes_needed
+
 
 def _has_nvcc() -> bool:
     try:
@@ -171,6 +173,17 @@ def test_layouts_are_the_compilers() -> None:
     )
     library = ctypes.CDLL(str(compiler.compile_emulated(text, "sizes")))
     assert list((ctypes.c_int * len(structs)).in_dll(library, "sizes")) == list(structs.values())
+
+
+def test_the_shared_memory_of_a_tier_is_what_its_code_lays_out() -> None:
+    text = (
+        compiler.render_stub(Config("tiered", tier_vertices=96))
+        + 'extern "C" __attribute__((visibility("default"))) int size = '
+        "sizeof(persistent_bfs::BlockTier<Policy>::Shared);\n"
+    )
+    library = ctypes.CDLL(str(compiler.compile_emulated(text, "tier")))
+    size = ctypes.c_int.in_dll(library, "size").value
+    assert shared_bytes_needed(vertices=65, tier_vertices=96) == size + 4 * 3
 
 
 def test_engines_with_one_loop_share_one_binary() -> None:

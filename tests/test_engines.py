@@ -24,7 +24,7 @@ from persistent_bfs.config import (
     conflict,
 )
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.device.base import Device, DeviceError, LaunchTooLarge
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
 
@@ -54,7 +54,14 @@ def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:
-    fields = {"predecessors": True, "trace": True, "block_threads": 64, **more}
+    # Two vertices leave the tiered engine's one block, one comes back: both on most graphs here.
+    fields = {
+        "predecessors": True,
+        "trace": True,
+        "block_threads": 64,
+        "tier_vertices": 2,
+        **more,
+    }
     return BFS(graph, engine=engine, advance=advance, device=device, **fields)  # type: ignore[arg-type]
 
 
@@ -80,9 +87,8 @@ def test_small_graphs_are_answered_exactly(
         for row in result.trace:
             frontier = np.flatnonzero(np.array(small.distances) == row.level)
             assert row.edges == degrees[frontier].sum()
-            assert row.mapping == advance or (
-                advance == "auto" and row.mapping in ("warp", "thread", "edge")
-            )
+            chosen = {"warp", "thread", "edge"} if advance == "auto" else {advance}
+            assert row.mapping in chosen | ({"one block"} if engine == "tiered" else set())
             assert row.direction == "push"
 
 
@@ -174,6 +180,37 @@ def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(devic
             np.testing.assert_array_equal(search.run(0).distances, expected)
 
 
+@pytest.mark.parametrize("tier_vertices", [2, 8, 64, 4096])
+@pytest.mark.parametrize("advance", ["thread", "auto"])
+def test_tiers_hand_over_to_each_other(device: Device, advance: str, tier_vertices: int) -> None:
+    for graph in (read_graph("maze:20x20"), read_graph("kron:8:8"), read_graph("star:500")):
+        with _session(graph, device, "tiered", advance, tier_vertices=tier_vertices) as search:
+            for source in (0, 17, 0):
+                result = search.run(source)
+                assert find_problem(graph, result) is None
+                assert result.trace is not None
+                alone = False
+                for row in result.trace:
+                    # One block keeps a frontier up to tier_vertices, and takes one up to half.
+                    alone = row.frontier <= (tier_vertices if alone else tier_vertices // 2)
+                    assert (row.mapping == "one block") == alone
+
+
+def test_the_naive_claim_is_left_to_the_grid(device: Device) -> None:
+    with _session(read_graph("path:9"), device, "tiered", "thread", claim="naive") as search:
+        result = search.run(0)
+        assert result.trace is not None
+        assert {row.mapping for row in result.trace} == {"thread"}
+
+
+def test_more_vertices_than_a_block_has_bits_for_are_refused(device: Device) -> None:
+    vertices = 8 * device.info.shared_bytes_per_block
+    with pytest.raises(LaunchTooLarge, match="use the persistent engine"):
+        BFS(read_graph(f"path:{vertices}"), engine="tiered", device=device)
+    with BFS(read_graph(f"path:{vertices}"), device=device) as search:
+        assert search.config.engine == "persistent"
+
+
 def test_no_claim_is_untested() -> None:
     assert set(CLAIMS) == EXACT_CLAIMS | {"naive"}
 
@@ -232,6 +269,7 @@ def test_what_a_search_costs_in_launches_syncs_and_barriers(device: Device, leng
         "graph_unrolled": (1 + replays, replays, 0),
         "graph_while": (1, 1, 0),
         "persistent": (1, 1, length + 1),
+        "tiered": (1, 1, 2),
     }
 
 
@@ -255,7 +293,7 @@ def test_one_block_is_enough_and_too_many_are_refused(device: Device, engine: st
         with (
             _session(graph, device, engine, "warp", options=options) as search,
             pytest.raises(
-                DeviceError, match=r"search_persistent: .*1000000 blocks of 64 threads.* \d+ "
+                DeviceError, match=rf"search_{engine}: .*1000000 blocks of 64 threads.* \d+ "
             ),
         ):
             search.run(0)

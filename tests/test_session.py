@@ -282,8 +282,11 @@ def test_the_automatic_engine_is_one_the_device_has(
         device.info = replace(
             device.info, cooperative_launch=cooperative, while_nodes=while_nodes, driver="CUDA 12.2"
         )
-        assert choose_engine("auto", device)[0] == engine
-        name, why = choose_engine("graph_while", device)
+        hubs = read_graph("star:99")
+        assert choose_engine("auto", device, hubs)[0] == engine
+        even = read_graph("path:99")
+        assert choose_engine("auto", device, even)[0] == ("tiered" if cooperative else engine)
+        name, why = choose_engine("graph_while", device, hubs)
         assert name == ("graph_while" if while_nodes else "graph_unrolled")
         assert ("12.4" in why) != while_nodes
         with BFS(read_graph("path:9"), engine=name, device=device) as search:
@@ -304,7 +307,7 @@ def test_what_was_chosen_and_why_is_in_the_result() -> None:
         result = search.run(0)
     assert (result.engine, result.advance) == ("persistent", "thread")
     assert "emulated device: asked for" in result.reason
-    assert "persistent: the least a level can cost" in result.reason
+    assert "persistent: the least a level of any width can cost" in result.reason
     assert "thread mapping: the one that pull combines with" in result.reason
 
 

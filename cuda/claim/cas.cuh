@@ -11,6 +11,8 @@
 namespace persistent_bfs::claim {
 
 struct CompareAndSwap {
+  static constexpr bool exact = true;  // one discoverer a vertex
+
   static __device__ __forceinline__ bool looks_unvisited(const vertex_t* distances, vertex_t v) {
     return load_relaxed(distances + v) == UNVISITED;
   }

@@ -12,6 +12,8 @@
 namespace persistent_bfs::claim {
 
 struct Naive {
+  static constexpr bool exact = false;  // one discoverer a vertex
+
   static __device__ __forceinline__ bool looks_unvisited(const vertex_t* distances, vertex_t v) {
     return distances[v] == UNVISITED;
   }

@@ -45,7 +45,7 @@ class Clocks {
   // All threads of the grid have met.
   void start_anew() {
     released_.clear();
-    for (Fiber& fiber : fibers_) fiber = {{nothing_, fiber.clock.thread, 1}, {}};
+    for (Thread& fiber : fibers_) fiber = {{nothing_, fiber.clock.thread, 1}, {}};
   }
 
   unsigned thread(unsigned fiber) const { return fibers_[fiber].clock.thread; }
@@ -57,20 +57,19 @@ class Clocks {
     return thread == clock.thread || time <= (*clock.known)[thread];
   }
 
-  // Fibers first + i, for each i below 32 x words in the mask, have met.
-  template <typename Meets>
-  void meet(unsigned first, unsigned count, Meets meets) {
+  // Fibers first to first + count - 1 have met, or of each 32 of them those in the mask.
+  __attribute__((noinline)) void meet(unsigned first, unsigned count, unsigned mask = ~0u) {
     met_.clear();
     for (unsigned i = 0; i < count; ++i)
-      if (meets(i)) met_.push_back(&fibers_[first + i]);
+      if (mask >> i % 32 & 1) met_.push_back(&fibers_[first + i]);
     const std::shared_ptr<Times> joined = join();
     std::shared_ptr<Times> published;
-    for (const Fiber* fiber : met_) {
+    for (const Thread* fiber : met_) {
       if (!fiber->published.known) continue;
       if (!published) published = std::make_shared<Times>(nothing_->size());
       raise(*published, fiber->published);
     }
-    for (Fiber* fiber : met_) {
+    for (Thread* fiber : met_) {
       Clock& clock = fiber->clock;
       (*joined)[clock.thread] = clock.now++;
       clock.known = joined;
@@ -109,7 +108,7 @@ class Clocks {
     std::uint32_t now;  // of this thread itself, which `known` may not be up to date with
   };
 
-  struct Fiber {
+  struct Thread {
     Clock clock;
     Clock published;  // what it knew at its last fence, and those it met at theirs
   };
@@ -126,18 +125,18 @@ class Clocks {
   std::shared_ptr<Times> join() const {
     const std::shared_ptr<Times>& first = met_.front()->clock.known;
     bool theirs = first.use_count() == static_cast<long>(met_.size());
-    for (const Fiber* fiber : met_) theirs &= fiber->clock.known == first;
+    for (const Thread* fiber : met_) theirs &= fiber->clock.known == first;
     if (theirs) return first;
     auto joined = std::make_shared<Times>(*first);
     const Times* last = first.get();
-    for (const Fiber* fiber : met_)
+    for (const Thread* fiber : met_)
       if (fiber->clock.known.get() != last) raise(*joined, *(last = fiber->clock.known.get()));
     return joined;
   }
 
   std::shared_ptr<Times> nothing_;
-  std::vector<Fiber> fibers_;
-  std::vector<Fiber*> met_;
+  std::vector<Thread> fibers_;
+  std::vector<Thread*> met_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Times>> released_;
 };
 

@@ -38,6 +38,7 @@ inline void release(Block& block, Operation operation) {
   const unsigned votes = block.votes, arrived = block.arrived;
   block.votes = block.arrived = 0;
   ++run.counters.block_barriers;
+  if (checks_races()) run.races.clocks.meet(id_of(*block.fibers), run.launch->threads);
   const unsigned result = operation == Operation::syncthreads_or    ? votes != 0
                           : operation == Operation::syncthreads_and ? votes == arrived
                                                                     : votes;
@@ -89,6 +90,7 @@ inline void complete(Warp& warp, Fiber* lanes, unsigned mask, Operation operatio
   if (operation == Operation::all) common = common == mask;
   if (operation == Operation::match_all && common != mask) common = 0;
 
+  if (checks_races()) run.races.clocks.meet(id_of(*lanes), WARP, mask);
   warp.waiting &= ~mask;
   ++run.counters.warp_collectives;
   for (unsigned rest = mask; rest; rest &= rest - 1) {
@@ -149,6 +151,7 @@ void grid_barrier(Site site) {
   if (++run.grid_arrived < run.fibers.size()) return wait();
   run.grid_arrived = 0;
   ++run.counters.grid_barriers;
+  if (checks_races()) run.races.start_anew();
   for (Fiber& fiber : run.fibers) wake(fiber, 0);
 }
 

@@ -17,6 +17,31 @@ struct SimtStep {  // one line of a recorded schedule
   std::uint32_t points;  // scheduling points until it was switched away; 0: until it waited
 };
 
+enum SimtKind : std::uint32_t { READ = 1, WRITE = 2, ATOMIC = 4, SHARED = 8 };
+
+struct SimtAccess {          // one access, as seen when it happens
+  std::uint64_t address;     // of SHARED memory: the offset in the block's
+  std::uint64_t step;        // scheduling points the launch had passed
+  std::uint64_t before;      // if watched: what the item held, up to 8 bytes
+  std::uint64_t after;       // and what it holds then
+  std::uint64_t callers[4];  // return addresses inside the library, innermost first
+  std::uint32_t block;
+  std::uint32_t thread;
+  std::uint32_t bytes;
+  std::uint32_t kind;  // SimtKind, added up
+};
+
+struct SimtRace {  // two accesses that nothing orders, the first of `count` from the same code
+  SimtAccess first;
+  SimtAccess second;
+  std::uint64_t count;
+};
+
+struct SimtItem {  // memory whose accesses are logged
+  std::uint64_t base;
+  std::uint64_t bytes;  // at most 8
+};
+
 enum SimtSchedule : std::uint32_t { ROUNDROBIN, RANDOM, ADVERSARIAL, REPLAY };
 
 struct SimtLaunch {
@@ -36,6 +61,15 @@ struct SimtLaunch {
   SimtStep* log;  // recorded into; for REPLAY, read
   std::uint64_t log_capacity;
   std::uint64_t log_count;  // for REPLAY, given; else set
+
+  SimtRace* races;  // to be filled; none: races are not looked for
+  std::uint64_t race_capacity;
+  std::uint64_t race_count;  // set; may exceed the capacity, as may the next
+  const SimtItem* items;
+  std::uint64_t item_count;
+  SimtAccess* watched;  // to be filled
+  std::uint64_t watched_capacity;
+  std::uint64_t watched_count;
 };
 
 struct SimtCounters {         // a launch adds to them

@@ -15,6 +15,7 @@ namespace simt {
 // The library that this runtime is linked into: its data, and its thread-local memory, which is
 // what __shared__ became.
 struct Library {
+  std::uint64_t base = 0;  // its load address
   std::vector<SimtRange> data;
   std::size_t shared_bytes = 0;
 
@@ -36,6 +37,7 @@ struct Library {
           {base, segment.p_memsz, "the program's own data", (segment.p_flags & PF_W) != 0});
     }
     if (!ours) return 0;
+    static_cast<Library*>(self)->base = info->dlpi_addr;
     static_cast<Library*>(self)->data = std::move(data);
     static_cast<Library*>(self)->shared_bytes = shared_bytes;
     return 1;
@@ -62,6 +64,12 @@ class Memory {
     }
     const std::uint64_t offset = address - last_->base;
     return offset < last_->bytes && last_->bytes - offset >= bytes && (!write || last_->writable);
+  }
+
+  // Whether kernels may only read there, so that nothing can race.
+  bool read_only(std::uint64_t address) const {
+    const SimtRange* const range = below(address);
+    return range && !range->writable;
   }
 
   // The last range that starts at or below the address, or null.

@@ -63,8 +63,16 @@ inline std::string what(const Fiber& fiber) { return what(fiber.waits, fiber.sit
   fail(message);
 }
 
+// Kept out of the hooks, as is the next, which then need to save no registers.
+[[noreturn]] __attribute__((noinline)) inline void fail_misaligned(const void* address,
+                                                                   std::size_t bytes, bool write) {
+  fail_here(
+      text("misaligned %s of %zu bytes at address %p", write ? "write" : "read", bytes, address));
+}
+
 // Tells what the address is near to.
-[[noreturn]] inline void fail_access(const char* address, std::size_t bytes, bool write) {
+[[noreturn]] __attribute__((noinline)) inline void fail_access(const char* address,
+                                                               std::size_t bytes, bool write) {
   using Wide = unsigned long long;
   const auto at = reinterpret_cast<std::uint64_t>(address);
   const std::string access = text("%s of %zu bytes ", write ? "write" : "read", bytes);

@@ -83,6 +83,7 @@ void atomic_point(void* address, std::size_t bytes);
 void relaxed_load_point(const void* address, std::size_t bytes);
 void relaxed_store_point(void* address, std::size_t bytes);
 
+void fence();
 void pause();  // lets others run
 void count_lane_slots(unsigned slots);
 

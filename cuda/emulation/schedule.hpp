@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "observe.hpp"
 #include "report.hpp"
 #include "state.hpp"
 
@@ -76,6 +77,7 @@ inline unsigned pick(unsigned current) {
 }
 
 inline void leave() {
+  if (__builtin_expect(run.observes, false)) settle();
   Fiber& self = *run.current;
   Fiber& next = run.fibers[pick(id_of(self))];
   if (&next != &self) go_to(next, &self.stack_pointer);

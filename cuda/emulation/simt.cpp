@@ -39,8 +39,26 @@ static inline Space check(const void* pointer, std::size_t bytes, bool write) {
   return Space::global;
 }
 
-static inline void access(const void* address, std::size_t bytes, bool write) {
-  switch (check(address, bytes, write)) {
+// Comes between an atomic's or relaxed access's scheduling point and the access.
+static inline void tell(const void* address, std::size_t bytes, Space space, unsigned kind) {
+  if (__builtin_expect(!run.observes, true)) return;
+  observe(address, bytes, space == Space::shared ? kind | SHARED : kind, nullptr);
+  asm volatile("");  // no jump instead of the call: observe counts the frames
+}
+
+// Kept out of the hooks, which then need to save no registers.
+__attribute__((noinline)) static void observed_point(const void* address, std::size_t bytes,
+                                                     bool write, Space space, void* caller) {
+  point(write);
+  observe(address, bytes, (write ? WRITE : READ) | (space == Space::shared ? SHARED : 0u), caller);
+}
+
+#define SIMT_INLINE static inline __attribute__((always_inline))
+
+// In a hook: its caller is the kernel.
+SIMT_INLINE void access(const void* address, std::size_t bytes, bool write) {
+  const Space space = check(address, bytes, write);
+  switch (space) {
     case Space::local:
       return;
     case Space::shared:
@@ -49,17 +67,18 @@ static inline void access(const void* address, std::size_t bytes, bool write) {
     case Space::global:
       ++(write ? run.counters.plain_stores : run.counters.plain_loads);
   }
+  if (__builtin_expect(run.observes, false))
+    return observed_point(address, bytes, write, space, __builtin_return_address(0));
   point(write);
 }
 
-static inline void aligned_access(const void* address, std::size_t bytes, bool write) {
+SIMT_INLINE void aligned_access(const void* address, std::size_t bytes, bool write) {
   if (reinterpret_cast<std::uint64_t>(address) % std::min<std::size_t>(bytes, 8))
-    fail_here(
-        text("misaligned %s of %zu bytes at address %p", write ? "write" : "read", bytes, address));
+    fail_misaligned(address, bytes, write);
   access(address, bytes, write);
 }
 
-static std::size_t static_bytes() { return (run.static_shared_bytes + 15) / 16 * 16; }
+static std::size_t static_bytes() { return (run.library->shared_bytes + 15) / 16 * 16; }
 
 [[noreturn]] static void finish() {
   Fiber& self = *run.current;
@@ -102,6 +121,8 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   char* arena = run.arenas.data();
   arena += -reinterpret_cast<std::uintptr_t>(arena) % LINE;
 
+  if (checks_races()) run.races.clocks.start_wave(first_block * threads, fibers);
+
   unsigned id = 0;
   for (Block& block : run.blocks) {
     const auto b = static_cast<unsigned>(&block - run.blocks.data());
@@ -132,6 +153,10 @@ static std::string refusal(const SimtLaunch& launch) {
   if (launch.blocks == 0 || launch.threads == 0) return "a launch of no threads";
   if (launch.threads > MAX_THREADS)
     return text("%u threads in a block; the limit is %u", launch.threads, MAX_THREADS);
+  const std::uint64_t threads = std::uint64_t{launch.blocks} * launch.threads;
+  if (launch.races && threads > MAX_CHECKED_THREADS)
+    return text("%llu threads; data races are looked for in launches of up to %u",
+                static_cast<unsigned long long>(threads), MAX_CHECKED_THREADS);
   if (launch.cooperative && launch.resident_blocks && launch.resident_blocks < launch.blocks)
     return text("a cooperative launch of %u blocks, of which %u are resident at once",
                 launch.blocks, launch.resident_blocks);
@@ -150,21 +175,28 @@ unsigned lane() { return run.current->lane(); }
 void* dynamic_shared() { return run.arena + static_bytes(); }
 
 void atomic_point(void* address, std::size_t bytes) {
-  check(address, bytes, true);
+  const Space space = check(address, bytes, true);
   ++run.counters.atomics;
   sync_point(spins(address, bytes));
+  tell(address, bytes, space, ATOMIC | READ | WRITE);
 }
 
 void relaxed_load_point(const void* address, std::size_t bytes) {
-  check(address, bytes, false);
+  const Space space = check(address, bytes, false);
   ++run.counters.relaxed_loads;
   sync_point(spins(address, bytes));
+  tell(address, bytes, space, ATOMIC | READ);
 }
 
 void relaxed_store_point(void* address, std::size_t bytes) {
-  check(address, bytes, true);
+  const Space space = check(address, bytes, true);
   ++run.counters.relaxed_stores;
   sync_point(false, must_park());
+  tell(address, bytes, space, ATOMIC | WRITE);
+}
+
+void fence() {
+  if (checks_races()) run.races.clocks.fence(id_of(*run.current));
 }
 
 void pause() { sync_point(run.launch->schedule != REPLAY); }
@@ -193,15 +225,23 @@ int simt_launch(void (*kernel)(const void* const*), const void* const* arguments
   run.error_bytes = error_bytes;
   run.failed = false;
   run.stacks = simt::Stacks(launch->stacks);
-  run.static_shared_bytes = library.shared_bytes;
+  run.library = &library;
+  run.observes = launch->races || launch->item_count;
+  run.unsettled = nullptr;
+  launch->race_count = launch->watched_count = 0;
   if (launch->schedule != REPLAY) launch->log_count = 0;
   simt::start_schedule(*launch);
   try {
     run.memory.reset(launch->ranges, launch->range_count, library.data);
+    if (launch->races) {
+      run.races.start();
+      run.races.clocks.start(launch->blocks * launch->threads);
+    }
     const unsigned resident = simt::resident_blocks(*launch);
     for (unsigned first = 0; first < launch->blocks && !run.failed; first += resident)
       simt::run_wave(first, std::min(resident, launch->blocks - first));
     if (run.failed) simt::record(0);
+    simt::settle();
   } catch (const std::exception& problem) {
     std::snprintf(error, error_bytes, "the emulation ran out of memory: %s", problem.what());
     run.failed = true;

@@ -5,8 +5,8 @@
 // load and store is counted, bounds-checked and a scheduling point. Words that CUDA makes atomic
 // are not instrumented and happen at once, after a scheduling point of their own.
 //
-// Differences from a GPU: memory is sequentially consistent (a missing fence goes unseen), and
-// __activemask() names only the calling lane, as CUDA allows.
+// Differences from a GPU: memory is sequentially consistent (a missing fence changes no result; the
+// check for data races sees it), and __activemask() names only the calling lane, as CUDA allows.
 #pragma once
 
 #include <algorithm>
@@ -182,10 +182,11 @@ __forceinline__ void __stwt(T* address, std::common_type_t<T> value) {
   *address = value;
 }
 
-// Memory order is sequential already; only the compiler must not move accesses across.
-__forceinline__ void __threadfence() { asm volatile("" ::: "memory"); }
-__forceinline__ void __threadfence_block() { asm volatile("" ::: "memory"); }
-__forceinline__ void __threadfence_system() { asm volatile("" ::: "memory"); }
+// Memory order is sequential already: the compiler must not move accesses across, and whoever
+// looks for data races wants to know.
+__forceinline__ void __threadfence() { simt::fence(); }
+__forceinline__ void __threadfence_block() { simt::fence(); }
+__forceinline__ void __threadfence_system() { simt::fence(); }
 __forceinline__ void __nanosleep(unsigned) { simt::pause(); }
 
 // Atomics. The second parameter is not deduced, so that its literal may have another type.

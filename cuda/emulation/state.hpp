@@ -8,6 +8,7 @@
 #include "fiber.hpp"
 #include "launch.hpp"
 #include "memory.hpp"
+#include "races.hpp"
 #include "runtime.hpp"
 
 namespace simt {
@@ -73,8 +74,14 @@ struct Run {
   std::uint64_t switch_at = ~0ull;  // the point at which the current thread must leave
   unsigned park_chance = 0;         // of 256, at a plain write
   bool parks_spinners = false;
+  bool observes = false;
   SimtCounters counters{};
   Memory memory;
+
+  // Observers.
+  Races races;
+  SimtAccess* unsettled = nullptr;  // the watched write whose outcome is not in the log yet
+  const SimtItem* unsettled_item = nullptr;
 
   // The schedule.
   std::uint64_t slice_start = 0;
@@ -91,7 +98,7 @@ struct Run {
   void (*kernel)(const void* const*) = nullptr;
   const void* const* arguments = nullptr;
   SimtLaunch* launch = nullptr;
-  std::size_t static_shared_bytes = 0;
+  const Library* library = nullptr;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
   std::vector<Block> blocks;

@@ -50,7 +50,7 @@ class DeviceMemoryError(DeviceError):
 class DeviceInfo:
     """What a device says of itself.
 
-    ``multiprocessors``, ``max_threads_per_block``, ``warp_size`` and ``memory_bytes`` are limits;
+    ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size`` and ``memory_bytes`` are limits;
     ``architecture`` is what its kernels are compiled for (``sm_90``, or ``x86-64``).
     """
 
@@ -59,6 +59,7 @@ class DeviceInfo:
     architecture: str
     multiprocessors: int
     max_threads_per_block: int
+    shared_bytes_per_block: int
     memory_bytes: int
     cooperative_launch: bool
     while_nodes: bool
@@ -308,6 +309,9 @@ class Device(ABC):
     @abstractmethod
     def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
         """How many blocks of this kernel the device holds at once: a cooperative grid's limit."""
+
+    def allow_shared(self, kernel: Kernel, shared_bytes: int) -> None:
+        """Let ``kernel`` be launched with so much dynamic shared memory, where that is asked."""
 
     @abstractmethod
     def while_graph(

@@ -327,18 +327,17 @@ class CudaDevice(Device):
             multiprocessors=self._multiprocessors(),
             max_threads_per_block=device.get_attribute(attributes.MAX_THREADS_PER_BLOCK),
             memory_bytes=device.total_memory(),
-            cooperative_launch=bool(
-                _check(
-                    self.cu.cuDeviceGetAttribute(
-                        self.cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
-                        _check(self.cu.cuCtxGetDevice(), "cuCtxGetDevice"),
-                    ),
-                    "cuDeviceGetAttribute",
-                )
-            ),
+            shared_bytes_per_block=self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            cooperative_launch=bool(self._attribute("COOPERATIVE_LAUNCH")),
             while_nodes=version >= WHILE_NODES_DRIVER,
             driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
         )
+
+    def _attribute(self, name: str) -> int:
+        """An attribute of the device that PyCUDA may not know."""
+        kind = getattr(self.cu.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        device = _check(self.cu.cuCtxGetDevice(), "cuCtxGetDevice")
+        return int(_check(self.cu.cuDeviceGetAttribute(kind, device), "cuDeviceGetAttribute"))
 
     def _multiprocessors(self) -> int:
         """Multiprocessors of this context, which under MPS may be fewer than the device's."""
@@ -449,6 +448,12 @@ class CudaDevice(Device):
             call = f"cuOccupancyMaxActiveBlocksPerMultiprocessor of {kernel.name}"
             self._resident[key] = int(_check(answer, call)) * self.info.multiprocessors
         return self._resident[key]
+
+    def allow_shared(self, kernel: Kernel, shared_bytes: int) -> None:
+        """As `Device.allow_shared`."""
+        kind = self.cu.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        answer = self.cu.cuFuncSetAttribute(kernel.handle, kind, shared_bytes)
+        _check(answer, f"cuFuncSetAttribute of {kernel.name}, {shared_bytes} bytes")
 
     def check_resident(self, kernel: Kernel, shape: LaunchShape) -> None:
         """Refuse a cooperative grid that cannot be resident, naming the limit."""

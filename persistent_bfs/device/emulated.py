@@ -13,7 +13,7 @@ import mmap
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,8 +21,24 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from persistent_bfs.compiler import CompileError, emulated_library, find_host_compiler
+from persistent_bfs.compiler import (
+    CompileError,
+    emulated_library,
+    find_host_compiler,
+    render_stub,
+)
 from persistent_bfs.config import WARP_SIZE, Config
+from persistent_bfs.device.accesses import (
+    ACCESS,
+    ITEM,
+    POISON,
+    RACE,
+    Access,
+    DataRace,
+    Decoder,
+    SourceLines,
+    compile_with_lines,
+)
 from persistent_bfs.device.base import (
     Buffer,
     Device,
@@ -53,14 +69,15 @@ POINT_LIMIT = 2**31
 # Turns of a WHILE node, likewise: more than any search has levels here.
 TURN_LIMIT = 2**24
 
-# What fresh memory holds, so that reading it unset shows.
-POISON = 0xCC
 # Unregistered bytes around each buffer, so that a small overrun hits no other.
 _MARGIN = 256
 
 # A recorded schedule: which fiber ran, and for how many scheduling points (0: until it waited).
 SCHEDULE_STEP = np.dtype([("fiber", np.uint32), ("points", np.uint32)])
 _LOG_STEPS = 2**22
+# Accesses to watched items, and pairs of racing instructions, that are kept of a launch.
+_WATCHED = 2**16
+_RACES = 256
 
 
 class _Range(ctypes.Structure):
@@ -90,6 +107,14 @@ class _Launch(ctypes.Structure):
         ("log", ctypes.c_void_p),
         ("log_capacity", ctypes.c_uint64),
         ("log_count", ctypes.c_uint64),
+        ("races", ctypes.c_void_p),
+        ("race_capacity", ctypes.c_uint64),
+        ("race_count", ctypes.c_uint64),
+        ("items", ctypes.c_void_p),
+        ("item_count", ctypes.c_uint64),
+        ("watched", ctypes.c_void_p),
+        ("watched_capacity", ctypes.c_uint64),
+        ("watched_count", ctypes.c_uint64),
     )
 
 
@@ -171,10 +196,11 @@ def emulated_problem() -> str | None:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A kernel in its library: the launcher, and what it is to launch."""
+    """A kernel in its library: the launcher, what it is to launch, and its source's lines."""
 
     launch: Callable[..., int]
     function: int
+    lines: SourceLines
 
 
 class EmulatedBuffer(Buffer):
@@ -318,6 +344,42 @@ class EmulatedStream(Stream):
         self._device.capturing = False
 
 
+class _Observer:
+    """What a launch is asked to tell of its accesses, and what it told."""
+
+    def __init__(self, device: EmulatedDevice, launch: _Launch) -> None:
+        self.device = device
+        self.launch = launch
+        self.index = device.launch_index
+        self.items = np.array(
+            [
+                (buffer.address + item * buffer.dtype.itemsize, buffer.dtype.itemsize)
+                for buffer, item in device.items
+            ],
+            ITEM,
+        )
+        self.watched = np.empty(_WATCHED if device.items else 0, ACCESS)
+        self.races = np.empty(_RACES if device.check_races else 0, RACE)
+        launch.items, launch.item_count = self.items.ctypes.data, len(self.items)
+        launch.watched, launch.watched_capacity = self.watched.ctypes.data, len(self.watched)
+        launch.race_capacity = len(self.races)
+        if device.check_races:
+            launch.races = self.races.ctypes.data
+
+    def report(self, kernel: Kernel) -> None:
+        """Hand what the launch told to the device."""
+        device, accesses = self.device, self.launch.watched_count
+        if accesses > len(self.watched):
+            raise DeviceError(
+                f"kernel {kernel.name}: {accesses} accesses to watched items in one launch; "
+                f"{len(self.watched)} can be kept"
+            )
+        decoder = Decoder(kernel.name, self.index, kernel.handle.lines, device.buffers())
+        device.watched += decoder.accesses(self.watched[:accesses])
+        found = min(self.launch.race_count, len(self.races))
+        device.add_races(decoder.races(self.races[:found]))
+
+
 def _own(buffer: Buffer) -> EmulatedBuffer:
     if not isinstance(buffer, EmulatedBuffer):
         raise DeviceError(f"the buffer '{buffer.name}' is not of the emulated device")
@@ -344,12 +406,20 @@ class EmulatedDevice(Device):
         Scheduling points (accesses, atomics, arrivals) after which a launch counts as livelocked.
     record
         Whether to keep the schedule of each launch in `recorded`, for `replay`.
+    check_races
+        Whether to look for data races and keep them in `races`; several times slower. Which
+        accesses are ordered, and by what, is told in ``cuda/emulation/clocks.hpp``; kernel
+        launches order all. A race is found whatever the schedule, if both accesses happen.
 
     Attributes
     ----------
     counters : EmulationCounters
     recorded : list of numpy.ndarray
         The schedule of each launch, of dtype `SCHEDULE_STEP`.
+    races : list of DataRace
+        One for each kind of race, that is, each pair of source lines; the first 256 of a launch.
+    watched : list of Access
+        The accesses to items that `watch` named, in the order in which they happened.
 
     Raises
     ------
@@ -369,6 +439,7 @@ class EmulatedDevice(Device):
         memory_bytes: int = 4 * 2**30,
         point_limit: int = POINT_LIMIT,
         record: bool = False,
+        check_races: bool = False,
     ) -> None:
         if problem := emulated_problem():
             raise DeviceUnavailable(problem)
@@ -382,6 +453,7 @@ class EmulatedDevice(Device):
             architecture="x86-64",
             multiprocessors=multiprocessors,
             max_threads_per_block=MAX_THREADS_PER_BLOCK,
+            shared_bytes_per_block=MAX_SHARED_BYTES_PER_BLOCK,
             memory_bytes=memory_bytes,
             cooperative_launch=True,
             while_nodes=True,
@@ -392,6 +464,10 @@ class EmulatedDevice(Device):
         self.point_limit = point_limit
         self.record = record
         self.recorded: list[HostArray] = []
+        self.check_races = check_races
+        self.watched: list[Access] = []
+        self.items: list[tuple[EmulatedBuffer, int]] = []
+        self._races: dict[tuple[object, ...], DataRace] = {}
         self.counters = EmulationCounters()
         self.capturing = False
         self._buffers: dict[int, EmulatedBuffer] = {}
@@ -413,18 +489,78 @@ class EmulatedDevice(Device):
         if seed < 0:
             raise ValueError(f"the seed is {seed}; it must not be negative")
         self.seed = seed
-        self._launch_index = 0
+        self.launch_index = 0
 
     def replay(self, recorded: Sequence[HostArray]) -> None:
         """Run the next launches as `recorded` ones ran."""
         self._replays = list(recorded)
 
+    @property
+    def races(self) -> list[DataRace]:
+        """The data races found so far."""
+        return list(self._races.values())
+
+    def add_races(self, races: Iterable[DataRace]) -> None:
+        """Take note of what a launch found."""
+        for race in races:
+            known = self._races.get(race.code)
+            self._races[race.code] = race if known is None else known.again(race.count)
+
+    def buffers(self) -> list[EmulatedBuffer]:
+        """The buffers that have not been freed, in the order of their allocation."""
+        return list(self._buffers.values())
+
+    def buffer(self, name: str) -> EmulatedBuffer:
+        """The buffer called ``name``, the first of several.
+
+        Raises
+        ------
+        DeviceError
+            There is none.
+        """
+        for buffer in self._buffers.values():
+            if buffer.name == name:
+                return buffer
+        raise DeviceError(f"there is no buffer '{name}'")
+
+    def watch(self, name: str, index: int) -> None:
+        """Keep each access to item ``index`` of the buffer ``name`` in `watched` from now on.
+
+        Raises
+        ------
+        DeviceError
+            There is no such buffer or item, or the items are larger than 8 bytes.
+        """
+        buffer = self.buffer(name)
+        if not 0 <= index < buffer.count:
+            raise DeviceError(f"watch: item {index} of '{name}', which has {buffer.count}")
+        if buffer.dtype.itemsize > 8:
+            raise DeviceError(
+                f"watch: the items of '{name}' have {buffer.dtype.itemsize} bytes, more than 8"
+            )
+        self.items.append((buffer, index))
+
+    def unwatch(self) -> None:
+        """Watch nothing any more; `watched` is emptied."""
+        self.items.clear()
+        self.watched.clear()
+
+    def compile(self, config: Config) -> Path:
+        """Compile ``config`` to a shared library, or find it in the cache."""
+        return emulated_library(config)
+
     def load(self, config: Config) -> Program:
         """Compile ``config`` (or find it in the cache) and load its kernels."""
-        return Program(config, self.load_library(emulated_library(config), config.kernels))
+        lines = SourceLines(lambda: compile_with_lines(render_stub(config), "lines"))
+        return Program(config, self.load_library(self.compile(config), config.kernels, lines))
 
-    def load_library(self, path: Path, names: Sequence[str]) -> dict[str, Kernel]:
-        """Load the kernels called ``names`` of a library that `compile_emulated` made."""
+    def load_library(
+        self, path: Path, names: Sequence[str], lines: SourceLines | None = None
+    ) -> dict[str, Kernel]:
+        """Load the kernels called ``names`` of a library that `compile_emulated` made.
+
+        Lines of source are found by ``lines``; by default, in the library itself.
+        """
         self.refuse_while_capturing("loading kernels")
         library = ctypes.CDLL(str(path))
         launch = library.simt_launch
@@ -435,10 +571,11 @@ class EmulatedDevice(Device):
             ctypes.c_char_p,
             ctypes.c_size_t,
         )
+        lines = lines or SourceLines(lambda: path)
         kernels = {}
         for name in names:
             function = ctypes.cast(getattr(library, f"emulate_{name}"), ctypes.c_void_p).value
-            kernels[name] = Kernel(name, _Entry(launch, function or 0))
+            kernels[name] = Kernel(name, _Entry(launch, function or 0, lines))
         return kernels
 
     def allocate(self, count: int, dtype: npt.DTypeLike, name: str) -> EmulatedBuffer:
@@ -468,6 +605,7 @@ class EmulatedDevice(Device):
     def forget(self, buffer: EmulatedBuffer) -> None:
         """Take a freed buffer out of what kernels may touch."""
         self._buffers.pop(buffer.address, None)
+        self.items = [item for item in self.items if item[0] is not buffer]
         self._ranges = None
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> HostArray:
@@ -610,7 +748,7 @@ class EmulatedDevice(Device):
             resident_blocks=resident,
             schedule=_REPLAY if self._replays else SCHEDULES.index(self.schedule),
             seed=self.seed,
-            launch_index=self._launch_index,
+            launch_index=self.launch_index,
             point_limit=self.point_limit,
             ranges=ranges,
             range_count=len(ranges),
@@ -618,7 +756,8 @@ class EmulatedDevice(Device):
             log_capacity=0 if log is None else len(log),
             log_count=0 if log is None else len(log),
         )
-        self._launch_index += 1
+        observer = _Observer(self, launch) if self.check_races or self.items else None
+        self.launch_index += 1
         counters = _Counters()
         error = ctypes.create_string_buffer(2048)
         entry: _Entry = kernel.handle
@@ -639,6 +778,8 @@ class EmulatedDevice(Device):
                     f"too often for the {len(log)} steps that are recorded"
                 )
             self.recorded.append(log[: launch.log_count].copy())
+        if observer is not None:
+            observer.report(kernel)
         if failed:
             raise DeviceError(f"kernel {kernel.name}: {error.value.decode(errors='replace')}")
 

@@ -119,14 +119,15 @@ class Engine(ABC):
     def close(self) -> None:
         """Give back what `prepare` made."""
 
-    def grid(self, kernel: str) -> LaunchShape:
+    def grid(self, kernel: str, shared_bytes: int = 0) -> LaunchShape:
         """The shape of a grid that serves every level: resident, and no larger than of use."""
         threads = self.config.block_threads
-        limit = self.device.max_resident_blocks(self.program[kernel], threads)
+        limit = self.device.max_resident_blocks(self.program[kernel], threads, shared_bytes)
         if self.options.blocks is not None:
-            return LaunchShape(self.options.blocks, threads)
+            return LaunchShape(self.options.blocks, threads, shared_bytes)
         useful = self.workspace["col_indices"].count // (threads * ARCS_PER_THREAD)
-        return LaunchShape(min(limit, max(self.device.info.multiprocessors, useful)), threads)
+        blocks = min(limit, max(self.device.info.multiprocessors, useful))
+        return LaunchShape(blocks, threads, shared_bytes)
 
     def grid_for(self, kernel: str, frontier_size: int) -> LaunchShape:
         """The shape of a grid for one frontier: the threads the mapping gives its vertices."""

@@ -1,0 +1,102 @@
+// The whole search in one cooperative kernel that uses as little of the device as a level needs.
+//
+// While the frontier is small, one block runs level after level alone (block_tier.cuh) and the
+// others wait at the grid's barrier; while it is not, the grid runs them as loop_persistent.cuh
+// does. Block 0 leaves where it stands in the state, and all go on from there.
+#pragma once
+
+#include "barrier.cuh"
+#include "block_tier.cuh"
+#include "reset.cuh"
+#include "step.cuh"
+#include "trace.cuh"
+
+namespace persistent_bfs {
+
+// Hand the position over to the other blocks, through the state; they read it past a barrier.
+template <class Parameters>
+__device__ __forceinline__ void publish(const Parameters& parameters, const Position& now) {
+  SearchState& state = *parameters.state;
+  state.level[0] = now.level;
+  state.frontier_begin[0] = now.begin;
+  state.explored[0] = now.explored;
+  state.totals[now.level % 3].count = now.count.packed;
+  state.totals[(now.level + 1) % 3] = {};
+}
+
+template <class Parameters>
+__device__ __forceinline__ void receive(const Parameters& parameters, Position& now) {
+  const SearchState& state = *parameters.state;
+  now.level = load_relaxed(&state.level[0]);
+  now.begin = load_relaxed(&state.frontier_begin[0]);
+  now.explored = load_relaxed(&state.explored[0]);
+  now.count = count_of(state.totals[now.level % 3]);
+}
+
+template <class Policy>
+__device__ __forceinline__ void search_tiered(const typename Policy::Parameters& parameters,
+                                              const LaunchArguments& launch) {
+  GridBarrier barrier;
+  BlockTier<Policy> block;
+  SearchState& state = *parameters.state;
+  const int max_depth = launch.request.max_depth;
+  if (blockIdx.x == 0) block.clear(parameters);
+  reset<Policy>(parameters, launch.request);
+  barrier.wait();
+
+  Position now{0, 0, count_of(state.totals[0]), 0};
+  bool pulling = false;
+  bool bits_are_current = true;
+  const auto this_frontier = [&] {
+    const int largest =
+        Policy::counts_edges ? load_relaxed(&state.totals[now.level % 3].largest_degree) : 0;
+    return frontier_at(parameters, now.begin, now.count, largest, now.level, now.explored,
+                       pulling);
+  };
+  while (now.count.vertices() > 0 && fits(parameters, now.begin, now.count) &&
+         now.level < max_depth) {
+    const Frontier frontier = this_frontier();
+    if (BlockTier<Policy>::suits(parameters, frontier)) {
+      if (blockIdx.x == 0) {
+        if (!bits_are_current) block.rebuild(parameters);
+        __syncthreads();
+        const Position reached = block.run(parameters, now, max_depth);
+        if (threadIdx.x == 0) {
+          if (reached.level > 0) trace_end<Policy>(parameters, reached.level - 1);
+          publish(parameters, reached);
+        }
+      }
+      barrier.wait();
+      receive(parameters, now);
+      bits_are_current = true;
+      pulling = false;
+      continue;
+    }
+    if (is_grid_leader()) {
+      state.totals[(now.level + 2) % 3] = {};
+      trace_begin<Policy>(parameters, frontier);
+    }
+    const int next = (now.level + 1) % 3;
+    expand_level<Policy>(parameters, frontier,
+                         next_frontier(parameters, now.begin + frontier.size, next));
+    barrier.wait();
+    if (is_grid_leader()) trace_end<Policy>(parameters, now.level);
+    bits_are_current = false;
+    pulling = pulls<Policy>(parameters, frontier);
+    now.explored += now.count.edges();
+    now.begin += frontier.size;
+    now.count = count_of(state.totals[next]);
+    ++now.level;
+  }
+
+  if (is_grid_leader()) {
+    const bool at_limit = now.count.vertices() > 0;
+    if (at_limit) trace_begin<Policy>(parameters, this_frontier());
+    state.depth = at_limit ? now.level : now.level - 1;
+    state.enqueued = now.begin + static_cast<int>(now.count.vertices());
+    state.status = fits(parameters, now.begin, now.count) ? DONE : QUEUE_FULL;
+    state.barriers = barrier.waits();
+  }
+}
+
+}  // namespace persistent_bfs

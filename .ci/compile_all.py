@@ -1,4 +1,4 @@
-"""Compile every row of every table, once for each loop and promised architecture, if nvcc is here."""
+"""Compile every row of every table, for each loop and promised architecture, if nvcc is here."""
 
 from __future__ import annotations
 

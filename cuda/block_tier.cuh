@@ -1,16 +1,18 @@
 // The block tier: one block runs level after level alone while the frontier is small.
 //
 // A barrier of one block costs a few hundredths of a microsecond where the grid's costs a whole
-// one, and what the levels touch most is in shared memory: the frontier, and a bit a vertex for
-// what has been visited. Cost of a level: row_offsets and col_indices from L1 or L2, then only
-// shared memory; distances go out unwaited for. The other blocks wait at the grid's next barrier.
-// Needs a bit a vertex of shared memory, and pays as long as one multiprocessor can keep up with
-// the frontier. Source: this project's own; the frontier in shared memory after L. Luo, M. Wong,
-// W. Hwu, DAC 2010.
+// one, and what a level touches first is in shared memory: the frontier with the first four
+// neighbours of each vertex, and a bit a vertex for what has been visited. The one global latency
+// of a level is the read of a discovered vertex's packed row, which is under way while its slot is
+// reserved; distances go out unwaited for. Longer rows go on in the CSR arrays. The other blocks
+// wait at the grid's next barrier. Needs a bit a vertex of shared memory, and pays as long as one
+// multiprocessor can keep up with the frontier. Source: this project's own; the frontier in shared
+// memory after L. Luo, M. Wong, W. Hwu, DAC 2010.
 #pragma once
 
 #include "advance/thread.cuh"
 #include "frontier.cuh"
+#include "stride.cuh"
 #include "trace.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
@@ -20,6 +22,7 @@ namespace persistent_bfs {
 // Where a search stands between two levels.
 struct Position {
   int level;
+  int slot;   // of the frontier's totals, among the three that rotate
   int begin;  // of the frontier, in the queue of all frontiers
   FrontierCount count;
   unsigned long long explored;
@@ -34,25 +37,28 @@ struct BlockTier {
   static constexpr unsigned LEAVE = Policy::tier_vertices;
   static constexpr unsigned ENTER = LEAVE / 2;
 
-  // Everything shared: two frontiers, and the visited bits behind them.
+  // Everything shared: two frontiers with their rows, and the visited bits behind all this.
   struct Shared {
+    int4 rows[2][LEAVE];
     unsigned long long scan[WARP_SIZE];
     unsigned long long walked;  // edges of the levels run here, where they are counted
-    int sizes[4];               // the first three rotate, as the totals of the grid's frontiers do
-    vertex_t queues[2][LEAVE];
+    unsigned long long reserved;
+    int sizes[4];  // the first three rotate, as the totals of the grid's frontiers do
+    vertex_t vertices[2][LEAVE];
   };
   Shared* shared;
   unsigned* visited;
 
   __device__ __forceinline__ BlockTier() {
-    PERSISTENT_BFS_DYNAMIC_SHARED(unsigned long long, memory);
+    PERSISTENT_BFS_DYNAMIC_SHARED(int4, memory);
     shared = reinterpret_cast<Shared*>(memory);
     visited = reinterpret_cast<unsigned*>(shared + 1);
   }
 
   static __device__ __forceinline__ bool suits(const Parameters& parameters,
                                                const Frontier& frontier) {
-    return Policy::Claim::exact && static_cast<unsigned>(frontier.size) <= ENTER &&
+    return Policy::Claim::exact && !Policy::padded &&
+           static_cast<unsigned>(frontier.size) <= ENTER &&
            !Policy::template Direction<Policy>::pulls(parameters, frontier);
   }
 
@@ -81,7 +87,8 @@ struct BlockTier {
     int size = now.count.vertices();
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
       const vertex_t v = parameters.queue[now.begin + i];
-      shared->queues[now.level % 2][i] = v;
+      shared->vertices[now.level % 2][i] = v;
+      shared->rows[now.level % 2][i] = __ldg(parameters.packed_rows + v);
       atomicOr(visited + v / WARP_SIZE, bit_of(v));
     }
     if (threadIdx.x < 3) shared->sizes[threadIdx.x] = 0;
@@ -95,10 +102,12 @@ struct BlockTier {
       ++now.level;
       size = load_shared(&shared->sizes[now.level % 3]);
     } while (size > 0 && static_cast<unsigned>(size) <= LEAVE && now.level < max_depth);
+    now.slot = (now.slot + 1) % 3;
     now.count = {FrontierCount::pack(size, 0)};
     if constexpr (Policy::counts_edges) {
       const unsigned long long warp_walked = warp_sum(walked);
       if (threadIdx.x % WARP_SIZE == 0) atomicAdd(&shared->walked, warp_walked);
+      __syncthreads();
       count_edges(parameters, now, size);
       now.explored += shared->walked;
     }
@@ -117,7 +126,8 @@ struct BlockTier {
   struct Visit {
     const Parameters& parameters;
     unsigned* visited;
-    vertex_t* next;  // in shared memory
+    vertex_t* next_vertices;
+    int4* next_rows;
     int* next_size;
     int end;  // of this frontier in the queue of all, where the next one goes too
     int distance;
@@ -125,21 +135,30 @@ struct BlockTier {
 
     template <int N>
     __device__ __forceinline__ void operator()(const vertex_t (&sources)[N],
-                                               const vertex_t (&neighbours)[N], unsigned valid) {
+                                               const vertex_t (&neighbours)[N], unsigned valid,
+                                               Places) {
+      // A look first: most neighbours are visited, and a shared atomic takes longer.
+      unsigned unvisited = 0;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const vertex_t v = valid >> i & 1u ? neighbours[i] : 0;
+        unvisited |= (~load_shared(visited + v / WARP_SIZE) >> v % WARP_SIZE & 1u) << i;
+      }
+      unvisited &= valid;
       unsigned discovered = 0;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const vertex_t v = neighbours[i];
+        if ((unvisited >> i & 1u) && !(atomicOr(visited + v / WARP_SIZE, bit_of(v)) & bit_of(v))) {
+          discovered |= 1u << i;
+        }
+      }
+      int4 rows[N];
       unsigned ballots[N];
       int total = 0;
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        unsigned* word = visited + neighbours[i] / WARP_SIZE;
-        const unsigned bit = bit_of(neighbours[i]);
-        // A look first: most neighbours are visited, and a shared atomic takes longer.
-        if ((valid >> i & 1u) && !(load_shared(word) & bit) && !(atomicOr(word, bit) & bit)) {
-          discovered |= 1u << i;
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
+        if (discovered >> i & 1u) rows[i] = __ldg(parameters.packed_rows + neighbours[i]);
         ballots[i] = __ballot_sync(FULL_WARP, discovered >> i & 1u);
         total += __popc(ballots[i]);
       }
@@ -152,45 +171,56 @@ struct BlockTier {
         if (discovered >> i & 1u) {
           const unsigned mine = slot + lanes_below(ballots[i], lane);
           const vertex_t v = neighbours[i];
-          if (mine < LEAVE) next[mine] = v;
+          parameters.distances[v] = distance;
           parameters.queue[end + mine] = v;
-          store_relaxed(parameters.distances + v, distance);
           if constexpr (Policy::predecessors) parameters.predecessors[v] = sources[i];
+          if (mine < LEAVE) {
+            next_vertices[mine] = v;
+            next_rows[mine] = rows[i];
+          }
         }
         slot += __popc(ballots[i]);
       }
     }
   };
 
-  // One level; returns the edges this thread was given.
+  // One level; returns the edges this thread was given, where anyone asks.
   __device__ __forceinline__ unsigned long long level(const Parameters& parameters,
                                                       const Position& now, int size) {
-    using Offset = typename Policy::Offset;
     const int lane = threadIdx.x % WARP_SIZE;
-    const vertex_t* frontier = shared->queues[now.level % 2];
+    const int here = now.level % 2;
     if (threadIdx.x == 0) {
       shared->sizes[(now.level + 2) % 3] = 0;
       trace_level(parameters, now, size);
     }
     Visit visit{parameters,
                 visited,
-                shared->queues[(now.level + 1) % 2],
+                shared->vertices[1 - here],
+                shared->rows[1 - here],
                 &shared->sizes[(now.level + 1) % 3],
                 now.begin + size,
                 now.level + 1,
                 lane};
     unsigned long long edges = 0;
     for (int first = threadIdx.x / WARP_SIZE * WARP_SIZE; first < size; first += blockDim.x) {
+      const int index = first + lane;
+      int4 row = {NO_NEIGHBOUR, NO_NEIGHBOUR, NO_NEIGHBOUR, NO_NEIGHBOUR};
       vertex_t source = 0;
-      Offset row = 0;
-      int degree = 0;
-      if (first + lane < size) {
-        source = frontier[first + lane];
-        row = __ldg(parameters.row_offsets + source);
-        degree = static_cast<int>(__ldg(parameters.row_offsets + source + 1) - row);
+      if (index < size) {
+        row = shared->rows[here][index];
+        source = shared->vertices[here][index];
+        if constexpr (Policy::trace || Policy::counts_edges) {
+          edges += degree_of(parameters, source);
+        }
       }
-      edges += degree;
-      advance::Thread::rows(parameters, source, row, degree, lane, visit);
+      if (lane == 0) count_lane_slots(PACKED * WARP_SIZE);
+      const vertex_t sources[PACKED] = {source, source, source, source};
+      const vertex_t neighbours[PACKED] = {row.x, row.y, row.z, row.w};
+      unsigned valid = 0;
+#pragma unroll
+      for (int i = 0; i < PACKED; ++i) valid |= (neighbours[i] >= 0 ? 1u : 0u) << i;
+      visit(sources, neighbours, valid, Places{});
+      long_rows(parameters, source, row.w == MORE_NEIGHBOURS, lane, visit);
     }
     if constexpr (Policy::trace) {
       const unsigned long long warp_edges = warp_sum(edges);
@@ -199,6 +229,25 @@ struct BlockTier {
       }
     }
     return edges;
+  }
+
+  // What did not fit the packed rows of a warp's vertices: long rows by the whole warp, one after
+  // another, the others a lane each.
+  static __device__ __forceinline__ void long_rows(const Parameters& parameters, vertex_t source,
+                                                   bool is_long, int lane, Visit& visit) {
+    if (!__any_sync(FULL_WARP, is_long)) return;
+    Row<Policy> left;
+    left.source = source;
+    if (is_long) {
+      left.begin = __ldg(parameters.row_offsets + source) + (PACKED - 1);
+      left.degree = degree_of(parameters, source) - (PACKED - 1);
+    }
+    for (unsigned hubs = __ballot_sync(FULL_WARP, left.degree >= WARP_SIZE); hubs != 0;
+         hubs &= hubs - 1) {
+      stride_row(parameters, row_of_lane(left, __ffs(hubs) - 1), WARP_SIZE, lane, visit);
+    }
+    if (left.degree >= WARP_SIZE) left.degree = 0;
+    advance::Thread::rows(parameters, left, lane, visit);
   }
 
   __device__ __forceinline__ void trace_level(const Parameters& parameters, const Position& now,
@@ -215,16 +264,14 @@ struct BlockTier {
     }
   }
 
-  // The frontier's edges, their scan and the largest degree, as the appends of the grid leave them.
+  // The frontier's edges, their scan and the largest degree, as the appends of the grid leave them
+  // in totals that are clear.
   __device__ __forceinline__ void count_edges(const Parameters& parameters, Position& now,
                                               int size) {
     const int lane = threadIdx.x % WARP_SIZE;
     const int warp = threadIdx.x / WARP_SIZE;
     const int warps = blockDim.x / WARP_SIZE;
-    FrontierTotals& totals = parameters.state->totals[now.level % 3];
-    const NextFrontier frontier = next_frontier(parameters, now.begin, now.level % 3);
-    if (threadIdx.x == 0) totals.largest_degree = 0;
-    __syncthreads();
+    const NextFrontier frontier = next_frontier(parameters, now.begin, now.slot);
     unsigned edges = 0;
     for (int first = 0; first < size; first += blockDim.x) {
       const int i = first + threadIdx.x;

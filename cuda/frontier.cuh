@@ -24,8 +24,8 @@ constexpr int EVEN_DEGREE = 32;
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
 // largest (32 standing for anything smaller), and `unexplored` the arcs of the vertices that have
-// been in no frontier yet. `pulling` says how the level before was
-// expanded.
+// been in no frontier yet. `pulling` says how the level before was expanded. Of a padded frontier
+// `discovered` of the `size` slots hold a vertex, the others NO_VERTEX.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
@@ -35,6 +35,7 @@ struct Frontier {
   int depth;
   unsigned long long unexplored;
   bool pulling;
+  int discovered;
 };
 
 // Where the next frontier grows: right behind this one. Its count is of every discovery, also those
@@ -68,7 +69,8 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
           largest_degree > EVEN_DEGREE ? largest_degree : EVEN_DEGREE,
           depth,
           parameters.arcs - explored - count.edges(),
-          pulling};
+          pulling,
+          static_cast<int>(count.vertices())};
 }
 
 template <class Parameters>
@@ -83,16 +85,54 @@ __device__ __forceinline__ FrontierCount count_of(const FrontierTotals& totals) 
   return {load_relaxed(&totals.count)};
 }
 
-// Whether a frontier that begins at `begin` is all in the queue.
-template <class Parameters>
-__device__ __forceinline__ bool fits(const Parameters& parameters, int begin,
+// Whether a frontier that begins at `begin` is all in the queue, and the slots of its arcs in memory.
+template <class Policy>
+__device__ __forceinline__ bool fits(const typename Policy::Parameters& parameters, int begin,
                                      FrontierCount count) {
-  return count.vertices() <= static_cast<unsigned>(parameters.queue_capacity - begin);
+  const unsigned room = parameters.queue_capacity - begin;
+  if (count.vertices() > room) return false;
+  if constexpr (Policy::padded) {
+    return count.edges() <= room - count.vertices();
+  } else if constexpr (Policy::needs_places) {
+    return count.edges() <= static_cast<unsigned long long>(parameters.arcs);
+  } else {
+    return true;
+  }
 }
 
 template <class Parameters>
 __device__ __forceinline__ int degree_of(const Parameters& graph, vertex_t v) {
   return static_cast<int>(__ldg(graph.row_offsets + v + 1) - __ldg(graph.row_offsets + v));
 }
+
+// The arcs of one vertex: `degree` of them, from `begin` of col_indices on. Where places are needed,
+// the first has place `place` among the frontier's arcs, in the order of its vertices.
+template <class Policy>
+struct Row {
+  typename Policy::Offset begin = 0;
+  int degree = 0;
+  vertex_t source = 0;
+  unsigned place = 0;
+
+  // Nobody's: no arcs.
+  __device__ __forceinline__ Row() {}
+
+  __device__ __forceinline__ Row(const typename Policy::Parameters& graph,
+                                 const Frontier& frontier, int index)
+      : source(frontier.vertices[index]) {
+    if constexpr (Policy::needs_places) place = frontier.edge_begin[index];
+    if (Policy::padded && source == NO_VERTEX) return;
+    begin = __ldg(graph.row_offsets + source);
+    degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
+  }
+};
+
+// The places of a batch of arcs: arc i is at `first + i * pitch`.
+struct Places {
+  unsigned first;
+  unsigned pitch;
+
+  __device__ __forceinline__ unsigned operator[](int i) const { return first + i * pitch; }
+};
 
 }  // namespace persistent_bfs

@@ -1,8 +1,9 @@
-// One level a launch, with the loop's state on the device: for host_batched and graph_unrolled.
+// One level, or one phase of it, a launch, with the loop's state on the device: for host_batched and graph_unrolled.
 //
 // Consecutive launches alternate `parity`: each reads one copy of the state's doubled fields and
 // its leader writes the other, so that no thread can read what another has already moved on.
-// A launch that finds the search over passes the state on unchanged and returns at once.
+// A launch that finds the search over passes the state on unchanged and returns at once. Launches
+// of one level's phases read the same copy; the first of them passes the state on.
 #pragma once
 
 #include "reset.cuh"
@@ -12,35 +13,37 @@
 namespace persistent_bfs {
 
 // The level a launch finds itself at.
+template <class Policy>
 struct LevelState {
   Frontier frontier;
   int begin;
   SearchStatus status;
 
-  template <class Parameters>
-  __device__ __forceinline__ LevelState(const Parameters& parameters, int parity) {
+  __device__ __forceinline__ LevelState(const typename Policy::Parameters& parameters,
+                                        int parity) {
     const SearchState& state = *parameters.state;
     const int level = state.level[parity];
     const FrontierCount count{state.totals[level % 3].count};
     begin = state.frontier_begin[parity];
     frontier = frontier_at(parameters, begin, count, state.totals[level % 3].largest_degree, level,
                            state.explored[parity], state.pulling[parity] != 0);
+    if constexpr (Policy::padded) frontier.discovered = state.totals[level % 3].discovered;
     const bool over = count.vertices() == 0 || level >= state.max_depth;
-    status = !fits(parameters, begin, count) ? QUEUE_FULL : over ? DONE : RUNNING;
+    status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL : over ? DONE : RUNNING;
   }
 };
 
 // The leader's bookkeeping: the count, the trace, the other copy of what moves with the level.
 template <class Policy>
 __device__ __forceinline__ void pass_on(const typename Policy::Parameters& parameters,
-                                        const LevelState& now, int parity) {
+                                        const LevelState<Policy>& now, int parity) {
   SearchState& state = *parameters.state;
   const Frontier& frontier = now.frontier;
   const bool running = now.status == RUNNING;
   if (running) state.totals[(frontier.depth + 2) % 3] = {};
   if (frontier.size > 0) {
     state.depth = frontier.depth;
-    state.enqueued = now.begin + frontier.size;
+    state.enqueued = (Policy::padded ? state.reached[parity] : now.begin) + frontier.discovered;
     trace_begin<Policy>(parameters, frontier);
   }
   state.status = now.status;
@@ -48,18 +51,26 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
   state.frontier_begin[1 - parity] = running ? now.begin + frontier.size : now.begin;
   state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);
   state.explored[1 - parity] = state.explored[parity] + (running ? frontier.edges : 0);
+  if constexpr (Policy::padded) {
+    state.reached[1 - parity] = state.reached[parity] + (running ? frontier.discovered : 0);
+  }
 }
 
 template <class Policy>
-__device__ __forceinline__ LevelState run_level(const typename Policy::Parameters& parameters,
-                                                int parity) {
-  const LevelState now(parameters, parity);
+__device__ __forceinline__ LevelState<Policy> run_level(
+    const typename Policy::Parameters& parameters, const LaunchArguments& launch) {
+  const LevelState<Policy> now(parameters, launch.parity);
   const Frontier& frontier = now.frontier;
-  if (is_grid_leader()) pass_on<Policy>(parameters, now, parity);
+  const int phase = Policy::phases > 1 ? launch.phase : 0;
+  if (phase == 0 && is_grid_leader()) pass_on<Policy>(parameters, now, launch.parity);
   if (now.status == RUNNING) {
-    expand_level<Policy>(
-        parameters, frontier,
-        next_frontier(parameters, now.begin + frontier.size, (frontier.depth + 1) % 3));
+    const NextFrontier next =
+        next_frontier(parameters, now.begin + frontier.size, (frontier.depth + 1) % 3);
+    if (phase == 0) {
+      expand_level<Policy>(parameters, frontier, next);
+    } else {
+      complete_level<Policy>(parameters, frontier, next, phase);
+    }
     trace_block_end<Policy>(parameters, frontier.depth);
   }
   return now;
@@ -68,7 +79,7 @@ __device__ __forceinline__ LevelState run_level(const typename Policy::Parameter
 template <class Policy>
 __device__ __forceinline__ void search_level(const typename Policy::Parameters& parameters,
                                              const LaunchArguments& launch) {
-  run_level<Policy>(parameters, launch.parity);
+  run_level<Policy>(parameters, launch);
 }
 
 }  // namespace persistent_bfs

@@ -1,8 +1,9 @@
 // The whole search in one cooperative kernel: reset, then a level and a grid barrier until done.
 //
-// Needs every block resident. Cost: one barrier for the reset and one a level, no launch, no
-// round trip. Every thread keeps the loop's variables in registers; after the barrier all of them
-// read the next frontier's count, which no one changes before the next barrier.
+// Needs every block resident. Cost: one barrier for the reset and one a level (one a phase, where
+// the append has several), no launch, no round trip. Every thread keeps the loop's variables in
+// registers; after the barrier all of them read the next frontier's count, which no one changes
+// before the next barrier.
 #pragma once
 
 #include "barrier.cuh"
@@ -22,14 +23,19 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
 
   int level = 0;
   int begin = 0;
+  int padding = 0;  // slots of earlier frontiers without a vertex
   unsigned long long explored = 0;
   bool pulling = false;
   FrontierCount count = count_of(state.totals[0]);
   const auto this_frontier = [&] {
     const int largest = Policy::counts_edges ? load_relaxed(&state.totals[level % 3].largest_degree) : 0;
-    return frontier_at(parameters, begin, count, largest, level, explored, pulling);
+    Frontier frontier = frontier_at(parameters, begin, count, largest, level, explored, pulling);
+    if constexpr (Policy::padded) {
+      frontier.discovered = load_relaxed(&state.totals[level % 3].discovered);
+    }
+    return frontier;
   };
-  while (count.vertices() > 0 && fits(parameters, begin, count) &&
+  while (count.vertices() > 0 && fits<Policy>(parameters, begin, count) &&
          level < launch.request.max_depth) {
     const Frontier frontier = this_frontier();
     if (is_grid_leader()) {
@@ -37,13 +43,18 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
       trace_begin<Policy>(parameters, frontier);
     }
     const int next = (level + 1) % 3;
-    expand_level<Policy>(parameters, frontier,
-                         next_frontier(parameters, begin + frontier.size, next));
+    const NextFrontier growing = next_frontier(parameters, begin + frontier.size, next);
+    expand_level<Policy>(parameters, frontier, growing);
     barrier.wait();
+    for (int phase = 1; phase < Policy::phases; ++phase) {
+      complete_level<Policy>(parameters, frontier, growing, phase);
+      barrier.wait();
+    }
     if (is_grid_leader()) trace_end<Policy>(parameters, level);
     pulling = pulls<Policy>(parameters, frontier);
     explored += count.edges();
     begin += frontier.size;
+    if constexpr (Policy::padded) padding += frontier.size - frontier.discovered;
     count = count_of(state.totals[next]);
     ++level;
   }
@@ -54,8 +65,8 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
       trace_begin<Policy>(parameters, this_frontier());
     }
     state.depth = at_limit ? level : level - 1;
-    state.enqueued = begin + static_cast<int>(count.vertices());
-    state.status = fits(parameters, begin, count) ? DONE : QUEUE_FULL;
+    state.enqueued = begin - padding + this_frontier().discovered;
+    state.status = fits<Policy>(parameters, begin, count) ? DONE : QUEUE_FULL;
     state.barriers = barrier.waits();
   }
 }

@@ -14,14 +14,18 @@
 namespace persistent_bfs {
 
 // Hand the position over to the other blocks, through the state; they read it past a barrier.
+//
+// Some of them may still be reading the totals of the frontier that block 0 set out from. So it
+// leaves those alone and takes the next of the three that rotate, which is clear, and clears the
+// one after that for the level to come.
 template <class Parameters>
 __device__ __forceinline__ void publish(const Parameters& parameters, const Position& now) {
   SearchState& state = *parameters.state;
   state.level[0] = now.level;
   state.frontier_begin[0] = now.begin;
   state.explored[0] = now.explored;
-  state.totals[now.level % 3].count = now.count.packed;
-  state.totals[(now.level + 1) % 3] = {};
+  state.totals[now.slot].count = now.count.packed;
+  state.totals[(now.slot + 1) % 3] = {};
 }
 
 template <class Parameters>
@@ -30,7 +34,8 @@ __device__ __forceinline__ void receive(const Parameters& parameters, Position& 
   now.level = load_relaxed(&state.level[0]);
   now.begin = load_relaxed(&state.frontier_begin[0]);
   now.explored = load_relaxed(&state.explored[0]);
-  now.count = count_of(state.totals[now.level % 3]);
+  now.slot = (now.slot + 1) % 3;
+  now.count = count_of(state.totals[now.slot]);
 }
 
 template <class Policy>
@@ -44,16 +49,21 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
   reset<Policy>(parameters, launch.request);
   barrier.wait();
 
-  Position now{0, 0, count_of(state.totals[0]), 0};
+  Position now{0, 0, 0, count_of(state.totals[0]), 0};
   bool pulling = false;
   bool bits_are_current = true;
+  int padding = 0;  // slots of earlier frontiers without a vertex
   const auto this_frontier = [&] {
     const int largest =
-        Policy::counts_edges ? load_relaxed(&state.totals[now.level % 3].largest_degree) : 0;
-    return frontier_at(parameters, now.begin, now.count, largest, now.level, now.explored,
-                       pulling);
+        Policy::counts_edges ? load_relaxed(&state.totals[now.slot].largest_degree) : 0;
+    Frontier frontier = frontier_at(parameters, now.begin, now.count, largest, now.level,
+                                    now.explored, pulling);
+    if constexpr (Policy::padded) {
+      frontier.discovered = load_relaxed(&state.totals[now.slot].discovered);
+    }
+    return frontier;
   };
-  while (now.count.vertices() > 0 && fits(parameters, now.begin, now.count) &&
+  while (now.count.vertices() > 0 && fits<Policy>(parameters, now.begin, now.count) &&
          now.level < max_depth) {
     const Frontier frontier = this_frontier();
     if (BlockTier<Policy>::suits(parameters, frontier)) {
@@ -73,18 +83,24 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
       continue;
     }
     if (is_grid_leader()) {
-      state.totals[(now.level + 2) % 3] = {};
+      state.totals[(now.slot + 2) % 3] = {};
       trace_begin<Policy>(parameters, frontier);
     }
-    const int next = (now.level + 1) % 3;
-    expand_level<Policy>(parameters, frontier,
-                         next_frontier(parameters, now.begin + frontier.size, next));
+    const int next = (now.slot + 1) % 3;
+    const NextFrontier growing = next_frontier(parameters, now.begin + frontier.size, next);
+    expand_level<Policy>(parameters, frontier, growing);
     barrier.wait();
+    for (int phase = 1; phase < Policy::phases; ++phase) {
+      complete_level<Policy>(parameters, frontier, growing, phase);
+      barrier.wait();
+    }
     if (is_grid_leader()) trace_end<Policy>(parameters, now.level);
     bits_are_current = false;
     pulling = pulls<Policy>(parameters, frontier);
     now.explored += now.count.edges();
     now.begin += frontier.size;
+    now.slot = next;
+    if constexpr (Policy::padded) padding += frontier.size - frontier.discovered;
     now.count = count_of(state.totals[next]);
     ++now.level;
   }
@@ -93,8 +109,8 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
     const bool at_limit = now.count.vertices() > 0;
     if (at_limit) trace_begin<Policy>(parameters, this_frontier());
     state.depth = at_limit ? now.level : now.level - 1;
-    state.enqueued = now.begin + static_cast<int>(now.count.vertices());
-    state.status = fits(parameters, now.begin, now.count) ? DONE : QUEUE_FULL;
+    state.enqueued = now.begin - padding + this_frontier().discovered;
+    state.status = fits<Policy>(parameters, now.begin, now.count) ? DONE : QUEUE_FULL;
     state.barriers = barrier.waits();
   }
 }

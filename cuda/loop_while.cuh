@@ -19,7 +19,7 @@ __device__ __forceinline__ void reset_search_requested(
 template <class Policy>
 __device__ __forceinline__ void search_level_while(const typename Policy::Parameters& parameters,
                                                    const LaunchArguments& launch) {
-  const LevelState now = run_level<Policy>(parameters, launch.parity);
+  const LevelState<Policy> now = run_level<Policy>(parameters, launch);
   SearchState& state = *parameters.state;
   __threadfence();  // this thread's appends are counted before its block reports itself finished
   __syncthreads();

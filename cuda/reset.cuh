@@ -29,6 +29,7 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
       parameters.edge_begin[0] = 0;
     }
     fresh.totals[0].count = FrontierCount::pack(1, edges);
+    fresh.totals[0].discovered = 1;
     fresh.max_depth = request.max_depth;
     *parameters.state = fresh;
     if constexpr (Policy::trace) {

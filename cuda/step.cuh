@@ -33,4 +33,15 @@ __device__ __forceinline__ void expand_level(const typename Policy::Parameters& 
   }
 }
 
+// Phase `phase` of a level whose append has more than the expansion; every thread of the grid takes
+// part, and a device-wide barrier comes before.
+template <class Policy>
+__device__ __forceinline__ void complete_level(const typename Policy::Parameters& parameters,
+                                               const Frontier& frontier, const NextFrontier& next,
+                                               int phase) {
+  if constexpr (Policy::phases > 1) {
+    Policy::template Append<Policy>::complete(parameters, frontier, next, phase);
+  }
+}
+
 }  // namespace persistent_bfs

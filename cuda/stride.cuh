@@ -5,42 +5,56 @@
 // a short row, one at a time.
 #pragma once
 
-#include "types.cuh"
+#include "frontier.cuh"
 #include "warp_primitives.cuh"
 
 namespace persistent_bfs {
 
-// N strides of a team of `team` threads over the `left` arcs of `source` from `begin`.
-template <int N, class Parameters, class Offset, class Visit>
-__device__ __forceinline__ void stride(const Parameters& graph, vertex_t source, Offset begin,
-                                       int left, int team, int rank, Visit& visit) {
+// The row that lane `lane` of the warp holds.
+template <class Policy>
+__device__ __forceinline__ Row<Policy> row_of_lane(const Row<Policy>& row, int lane) {
+  Row<Policy> its;
+  its.begin = __shfl_sync(FULL_WARP, row.begin, lane);
+  its.degree = __shfl_sync(FULL_WARP, row.degree, lane);
+  its.source = __shfl_sync(FULL_WARP, row.source, lane);
+  if constexpr (Policy::needs_places) its.place = __shfl_sync(FULL_WARP, row.place, lane);
+  return its;
+}
+
+// N strides of a team of `team` threads over a row, from arc `step` of it on.
+template <int N, class Policy, class Visit>
+__device__ __forceinline__ void stride(const typename Policy::Parameters& graph,
+                                       const Row<Policy>& row, int step, int team, int rank,
+                                       Visit& visit) {
+  const int left = row.degree - step;
   vertex_t sources[N];
   vertex_t neighbours[N];
   unsigned valid = 0;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    sources[i] = source;
-    neighbours[i] = source;
+    sources[i] = row.source;
+    neighbours[i] = row.source;
     const int mine = i * team + rank;
     if (mine < left) {
-      neighbours[i] = __ldg(graph.col_indices + begin + mine);
+      neighbours[i] = __ldg(graph.col_indices + row.begin + step + mine);
       valid |= 1u << i;
     }
   }
-  visit(sources, neighbours, valid);
+  visit(sources, neighbours, valid, Places{row.place + step + rank, static_cast<unsigned>(team)});
 }
 
-// The whole row: `degree` arcs of `source` from `begin`, by thread `rank` of the team.
-template <class Parameters, class Offset, class Visit>
-__device__ __forceinline__ void stride_row(const Parameters& graph, vertex_t source, Offset begin,
-                                           int degree, int team, int rank, Visit& visit) {
+// The whole row, by thread `rank` of the team.
+template <class Policy, class Visit>
+__device__ __forceinline__ void stride_row(const typename Policy::Parameters& graph,
+                                           const Row<Policy>& row, int team, int rank,
+                                           Visit& visit) {
   constexpr int BATCH = 4;
-  if (rank == 0) count_lane_slots((degree + team - 1) / team * team);
+  if (rank == 0) count_lane_slots((row.degree + team - 1) / team * team);
   int step = 0;
-  for (; degree - step > team; step += BATCH * team) {
-    stride<BATCH>(graph, source, begin + step, degree - step, team, rank, visit);
+  for (; row.degree - step > team; step += BATCH * team) {
+    stride<BATCH>(graph, row, step, team, rank, visit);
   }
-  if (step < degree) stride<1>(graph, source, begin + step, degree - step, team, rank, visit);
+  if (step < row.degree) stride<1>(graph, row, step, team, rank, visit);
 }
 
 }  // namespace persistent_bfs

@@ -16,7 +16,7 @@ __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& p
   if constexpr (Policy::trace) {
     LevelRecord* record = parameters.trace + frontier.depth;
     record[0].begin_nanoseconds = device_nanoseconds();
-    record[0].frontier_size = frontier.size;
+    record[0].frontier_size = frontier.discovered;
     record[0].mapping = Policy::Advance::chosen(frontier);
     record[0].pulled = pulls<Policy>(parameters, frontier);
     record[1].end_nanoseconds = 0;

@@ -11,6 +11,7 @@ using vertex_t = int;
 
 constexpr vertex_t UNVISITED = -1;
 constexpr vertex_t NO_PREDECESSOR = -1;
+constexpr vertex_t NO_VERTEX = -1;  // in a slot whose arc discovered nobody
 
 // What the host asks of one search.
 struct SearchRequest {
@@ -18,14 +19,21 @@ struct SearchRequest {
   int max_depth;
 };
 
+// A packed row: the first neighbours of a vertex in one aligned read. A longer row has
+// MORE_NEIGHBOURS in its last place and goes on in the CSR arrays from there.
+constexpr int PACKED = 4;
+constexpr vertex_t NO_NEIGHBOUR = -1;
+constexpr vertex_t MORE_NEIGHBOURS = -2;
+
 enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2 };
 
 // What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
-// them, its edges; `largest_degree` is kept beside the edges, and only when it is large.
+// them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a padded
+// frontier `count` holds the slots, and `discovered` the vertices in them.
 struct FrontierTotals {
   unsigned long long count;
   int largest_degree;
-  int reserved;
+  int discovered;
 };
 
 // What a search knows of itself, in device memory.
@@ -36,6 +44,7 @@ struct FrontierTotals {
 struct SearchState {
   FrontierTotals totals[3];
   unsigned long long explored[2];  // arcs of the vertices of earlier frontiers, where counted
+  int reached[2];                  // vertices of earlier frontiers, where they are padded
   int frontier_begin[2];
   int level[2];
   int pulling[2];
@@ -70,12 +79,15 @@ struct LaunchArguments {
   unsigned frontier_size;
   unsigned frontier_edges;
   int largest_degree;
+  int discovered;  // vertices of a padded frontier
+  int phase;       // of the level, where it has several
   unsigned long long explored;
 };
 
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
 // in the order of their discovery. Each vertex enters once and each level has at least one, hence
-// `queue_capacity` (the number of vertices) bounds the levels too and nothing can run forever.
+// `queue_capacity` (the number of vertices) bounds the levels too and nothing can run forever. With
+// padded frontiers it is the number of arcs and one more: each arc leaves one slot, once.
 template <class Offset>
 struct SearchParameters {
   using OffsetType = Offset;
@@ -87,6 +99,8 @@ struct SearchParameters {
   vertex_t* predecessors;
   vertex_t* queue;
   unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
+  const int4* packed_rows;      // where an engine fetches whole short rows
+  unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
@@ -99,7 +113,8 @@ struct SearchParameters {
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
           template <class> class Append_, bool counts_edges_, bool predecessors_,
-          bool trace_, int block_threads_, int block_queue_, int tier_vertices_>
+          bool trace_, int block_threads_, int block_queue_, int tier_vertices_, int phases_,
+          bool padded_>
 struct SearchPolicy {
   using Offset = Offset_;
   using Advance = Advance_;
@@ -115,6 +130,11 @@ struct SearchPolicy {
   static constexpr int block_queue = block_queue_;
   static constexpr int tier_vertices = tier_vertices_;
   static constexpr bool counts_edges = counts_edges_;
+  // Parts of a level with a device-wide barrier between them: the expansion, and what an append
+  // that goes by the arcs' places still does to the slots it leaves.
+  static constexpr int phases = phases_;
+  static constexpr bool needs_places = phases_ > 1;
+  static constexpr bool padded = padded_;  // frontiers have slots without a vertex
 };
 
 }  // namespace persistent_bfs

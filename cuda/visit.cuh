@@ -15,10 +15,11 @@ struct Visit {
   typename Policy::template Append<Policy> append;
   int distance;
 
-  // Bit i of `valid` says that this lane has an arc sources[i] -> neighbours[i].
+  // Bit i of `valid` says that this lane has an arc sources[i] -> neighbours[i], at places[i].
   template <int N>
   __device__ __forceinline__ void operator()(const vertex_t (&sources)[N],
-                                             const vertex_t (&neighbours)[N], unsigned valid) {
+                                             const vertex_t (&neighbours)[N], unsigned valid,
+                                             Places places) {
     using Claim = typename Policy::Claim;
     // All tests before the first claim: the reads are then in flight together.
     unsigned unvisited = 0;
@@ -36,7 +37,11 @@ struct Visit {
         if constexpr (Policy::predecessors) parameters.predecessors[neighbours[i]] = sources[i];
       }
     }
-    append.push(neighbours, discovered);
+    if constexpr (Policy::needs_places) {
+      append.push(neighbours, valid, discovered, places);
+    } else {
+      append.push(neighbours, discovered);
+    }
   }
 };
 

@@ -43,7 +43,8 @@ struct WeightedSum {
 
   template <int N>
   __device__ __forceinline__ void operator()(const vertex_t (&sources)[N],
-                                             const vertex_t (&neighbours)[N], unsigned valid) {
+                                             const vertex_t (&neighbours)[N], unsigned valid,
+                                             Places) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const unsigned weight = 2u * static_cast<unsigned>(sources[i]) + 1u;
@@ -62,7 +63,8 @@ struct SumByVertex {
 
   template <int N>
   __device__ __forceinline__ void operator()(const vertex_t (&sources)[N],
-                                             const vertex_t (&neighbours)[N], unsigned valid) {
+                                             const vertex_t (&neighbours)[N], unsigned valid,
+                                             Places) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const bool mine = valid >> i & 1u;

@@ -39,15 +39,19 @@ RUNTIME_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-c")
 
 # Plain accesses of the kernels become calls into the emulation (thread sanitizer's hooks, without
 # its runtime: hence the option is not there when linking); shared memory becomes thread-local
-# variables that the emulation places itself.
+# variables that the emulation places itself. Line numbers are for what it reports of an access
+# (DWARF 4, whose file table every addr2line reads).
 EMULATED_OPTIONS = (
     *RUNTIME_OPTIONS,
+    "-g1",
+    "-gdwarf-4",
     "-fno-gnu-unique",
     "-fsanitize=thread",
     "-mtls-dialect=gnu",
     "-Wno-unknown-pragmas",
 )
 LINK_OPTIONS = ("-shared",)
+SOURCE_NAME = "/cuda"  # what line numbers call the folder of the device code
 
 
 class CompileError(RuntimeError):
@@ -216,6 +220,8 @@ def render_stub(config: Config) -> str:
                     config.block_threads,
                     config.block_queue,
                     config.tier_vertices,
+                    config.phases,
+                    config.padded,
                 )
             ),
         )
@@ -371,9 +377,15 @@ def compile_emulated(text: str, name: str) -> Path:
         target,
         text,
         name,
-        [str(compiler.path), *EMULATED_OPTIONS, "-I", str(source_folder())],
+        [str(compiler.path), *EMULATED_OPTIONS, *_mapped_sources()],
         [str(compiler.path), *LINK_OPTIONS, str(runtime)],
     )
+
+
+def _mapped_sources() -> list[str]:
+    """Options that find the device code and call it by one name, wherever the clone is."""
+    folder = str(source_folder())
+    return ["-I", folder, f"-ffile-prefix-map={folder}={SOURCE_NAME}"]
 
 
 def _emulation_runtime(compiler: Compiler) -> Path:

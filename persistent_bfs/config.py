@@ -35,16 +35,30 @@ class AdvanceChoice(Choice):
     ``lanes`` is how many threads a frontier vertex is given: a number, ``A_BLOCK``, or
     ``A_SHARE`` where the frontier's size alone does not say. ``counts_edges`` says that the
     appends must count the frontier's edges, ``by_arcs`` that the near end of every arc must be
-    stored.
+    stored, ``by_frontier`` that arcs are handed out by the queue's order.
     """
 
     lanes: int = 1
     counts_edges: bool = False
     by_arcs: bool = False
+    by_frontier: bool = True
 
 
 A_BLOCK = -1
 A_SHARE = 0
+
+
+@dataclass(frozen=True)
+class AppendChoice(Choice):
+    """A row of `APPENDS`.
+
+    ``phases`` is how many parts a level has, with a device-wide barrier between them: more than
+    one where output slots are the arcs' places in the scan of the frontier's degrees. ``padded``
+    says that the slots of arcs that discovered nobody stay in the frontier.
+    """
+
+    phases: int = 1
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,8 @@ class EngineChoice:
 
     ``loop`` is the header that defines the kernels named in ``kernels``, each the C++ function
     of the same name; ``cooperative`` says whether they synchronise their grid, ``block_threads``
-    how many threads a block suit them; ``arguments`` is
+    how many threads a block suit them, ``packed_rows`` whether they read the first neighbours of
+    a vertex packed (16 bytes a vertex more); ``arguments`` is
     the C++ struct a launch takes beside the parameters.
     """
 
@@ -71,6 +86,7 @@ class EngineChoice:
     trade_off: str
     cooperative: bool = False
     block_threads: int = 256
+    packed_rows: bool = False
     while_nodes: bool = False
     arguments: str = "LaunchArguments"
 
@@ -121,9 +137,10 @@ ENGINES: Mapping[str, EngineChoice] = _table(
         ("search_tiered",),
         "persistent, but one block runs levels alone while the frontier is small, with its "
         "queue and the visited bits in shared memory: for deep graphs; needs a bit a vertex of "
-        "one block's shared memory",
+        "one block's shared memory, and 16 bytes a vertex for packed rows",
         cooperative=True,
         block_threads=512,
+        packed_rows=True,
     ),
 )
 
@@ -182,6 +199,7 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "every thread tests every vertex at every level: n x levels tests; only for searches of "
         "a few levels",
         lanes=A_SHARE,
+        by_frontier=False,
     ),
     AdvanceChoice(
         "edge_list",
@@ -191,6 +209,7 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "bytes an arc more",
         lanes=A_SHARE,
         by_arcs=True,
+        by_frontier=False,
     ),
     AdvanceChoice(
         "auto",
@@ -251,24 +270,41 @@ CLAIMS: Mapping[str, Choice] = _table(
     ),
 )
 
-APPENDS: Mapping[str, Choice] = _table(
-    Choice(
+APPENDS: Mapping[str, AppendChoice] = _table(
+    AppendChoice(
         "warp",
         "append/warp.cuh",
         "append::Warp",
         "a warp counts its discoveries by ballots and reserves their slots with one atomic",
     ),
-    Choice(
+    AppendChoice(
         "atomic",
         "append/atomic.cuh",
         "append::Atomic",
         "an atomic on the one counter for each discovery",
     ),
-    Choice(
+    AppendChoice(
         "block",
         "append/block.cuh",
         "append::Block",
         "a block collects in shared memory and reserves slots once a level; spills when full",
+    ),
+    AppendChoice(
+        "scan",
+        "append/scan.cuh",
+        "append::Scan",
+        "slots by the scan of the frontier's degrees, then a filter compacts: no atomic, frontiers "
+        "in the order of the arcs; a write an arc and three barriers a level",
+        phases=3,
+    ),
+    AppendChoice(
+        "scan_padded",
+        "append/scan_padded.cuh",
+        "append::ScanPadded",
+        "as scan, without the filter: slots without a vertex stay, so a frontier is as long as the "
+        "edges before it, and the queue as the arcs",
+        phases=3,
+        padded=True,
     ),
 )
 
@@ -307,14 +343,27 @@ def rows_by_loop() -> Iterator[Config]:
                     yield usual.with_(**{field: name})
 
 
-def conflict(direction: str, advance: str) -> str | None:
-    """Why a direction and a mapping do not combine; None if they do. All else combines."""
+def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
+    """Why direction, mapping and append do not combine; None if they do. All else combines."""
     if direction == "pull" and advance != "thread":
         return (
             f"direction pull does not combine with the {advance} mapping: pull goes by unvisited "
             "vertices, a thread each, and has no frontier to map; use advance thread, or "
             "direction auto"
         )
+    if APPENDS[append].phases > 1:
+        by_places = f"the {append} append takes the arcs' places in the order of the frontier"
+        if direction != "push":
+            return (
+                f"direction {direction} does not combine with the {append} append: {by_places}, "
+                "and pull goes by unvisited vertices; use direction push"
+            )
+        if not ADVANCES[advance].by_frontier:
+            return (
+                f"the {advance} mapping does not combine with the {append} append: {by_places}, "
+                f"and {advance} does not go by it; use advance thread, warp, block, bucketed, "
+                "edge or auto"
+            )
     return None
 
 
@@ -357,7 +406,7 @@ class Config:
     even_degrees: bool = False
     block_threads: int = 256
     block_queue: int = 1024
-    tier_vertices: int = 4096
+    tier_vertices: int = 1024
 
     def __post_init__(self) -> None:
         if self.engine != WALK.name:
@@ -372,9 +421,9 @@ class Config:
             )
         if not 1 <= self.block_queue <= 2048:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
-        if not 2 <= self.tier_vertices <= 8192:
-            raise ValueError(f"tier_vertices is {self.tier_vertices}; it must be 2 to 8192")
-        problem = conflict(self.direction, self.advance)
+        if not 2 <= self.tier_vertices <= 4096:
+            raise ValueError(f"tier_vertices is {self.tier_vertices}; it must be 2 to 4096")
+        problem = conflict(self.direction, self.advance, self.append)
         if problem is not None:
             raise ValueError(problem)
 
@@ -404,11 +453,21 @@ class Config:
 
     @property
     def counts_edges(self) -> bool:
-        """Whether the appends count the frontiers' edges, for a mapping or a direction."""
+        """Whether the frontiers' edges are counted: for mapping, direction or the append itself."""
         by_mapping = ADVANCES[self.advance].counts_edges
         if self.advance == "auto" and self.even_degrees:
             by_mapping = False
-        return by_mapping or DIRECTIONS[self.direction].counts_edges
+        return by_mapping or DIRECTIONS[self.direction].counts_edges or self.phases > 1
+
+    @property
+    def phases(self) -> int:
+        """Parts of a level with a device-wide barrier between them."""
+        return APPENDS[self.append].phases
+
+    @property
+    def padded(self) -> bool:
+        """Whether frontiers have slots without a vertex."""
+        return APPENDS[self.append].padded
 
     @property
     def exact(self) -> bool:

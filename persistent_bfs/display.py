@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import IO, Any
 
 from rich import box
@@ -17,14 +18,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from persistent_bfs.doctor import Check
-
 Report = dict[str, Any]
 
 NO_TIME = "The emulated device tells no time: compare what is asked of host and device."
 
 # Of a long table the first and last rows are shown; --json has them all.
 FIRST_ROWS, LAST_ROWS = 24, 8
+# So it is with the sums of the frontier sizes.
+FIRST_SUMS, LAST_SUMS = 4, 2
 # Rich wraps at 80 columns where there is no terminal, which would break tables in files.
 FILE_WIDTH = 240
 
@@ -67,8 +68,8 @@ class LateProgress:
         self._timer.daemon = True
 
     def __call__(self, description: str, done: int, total: int) -> None:
-        """Say what is being done, and how much of it is."""
-        self._bar.update(self._task, description=description, completed=done, total=total)
+        """Say what is being done, and how much of it is; of an unknown ``total``, give 0."""
+        self._bar.update(self._task, description=description, completed=done, total=total or None)
 
     def __enter__(self) -> LateProgress:
         self._timer.start()
@@ -84,8 +85,16 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
+_PLURALS = {
+    "vertex": "vertices",
+    "discovery": "discoveries",
+    "launch": "launches",
+    "search": "searches",
+}
+
+
 def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 def _source(report: Report) -> str:
@@ -134,7 +143,7 @@ def search(report: Report) -> RenderableType:
     """Show what ``run`` found: a summary and, if traced, the levels."""
     verdict = "verified" if report["verified"] else "WRONG"
     cost = (
-        _plural(report["launches"], "launch").replace("launchs", "launches"),
+        _plural(report["launches"], "launch"),
         _plural(report["host_syncs"], "host sync"),
         _plural(report["barriers"], "barrier"),
     )
@@ -224,7 +233,7 @@ def comparison(report: Report) -> RenderableType:
         note = (
             f"Median of {_plural(report['repeat'], 'search')} by the device's clock; speedup over "
             "host_loop with the same mapping."
-        ).replace("searchs", "searches")
+        )
     device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
     return Group(Text(heading), Text(device, style="dim"), "", table, "", Text(note, style="dim"))
 
@@ -243,6 +252,183 @@ def _times(row: Report) -> tuple[str, ...]:
         f"{row['us_per_level']:,.2f}",
         "-" if speedup is None else f"{speedup:,.2f}x",
     )
+
+
+def expansion(report: Report) -> RenderableType:
+    """Show what ``expand`` found: a table a level, a row a mapping, the best marked."""
+    emulated = report["device"] == "emulated"
+    walk, search = (
+        (("lane slots", "atomics"), ("search slots", "search atomics"))
+        if emulated
+        else (("ms", "min - max", "G edges/s"), ("search ms",))
+    )
+    columns = ("mapping", *walk, "vs best", *search, "answer")
+    searches = {row["advance"]: row for row in report["searches"]}
+    shown = [(row, _walk(row, searches[row["advance"]], emulated)) for row in report["rows"]]
+    # The tables of all levels line up.
+    widths = [max(map(len, cells)) for cells in zip(columns, *(c for _, c in shown), strict=True)]
+    tables: list[RenderableType] = []
+    for _, level in groupby(shown, lambda pair: pair[0]["level"]):
+        rows = list(level)
+        first = rows[0][0]
+        table = _table(
+            *columns,
+            title=f"level {first['level']}: frontier {first['frontier']:,}, "
+            f"{_plural(first['edges'], 'edge')}, max degree {first['max_degree']:,}",
+        )
+        for column, width in zip(table.columns, widths, strict=True):
+            column.min_width = width
+        for row, cells in rows:
+            right = row["verified"] and searches[row["advance"]]["verified"]
+            best = "bold green" if row["ratio_to_best"] == 1 else ""
+            table.add_row(*cells, style=best if right else "bold red")
+        tables += ["", table]
+    walks = f"{_plural(report['repeat'], 'walk')} of the level in one launch"
+    note = (
+        f"Lane slots of one walk, atomics of {walks}; beside them those of the whole search. "
+        f"{NO_TIME}"
+        if emulated
+        else f"One walk, by the device's clock over {walks}: median of "
+        f"{report['samples']:,}; beside it the whole search by the persistent engine."
+    )
+    heading = f"{_graph(report)}; from {_source(report)}"
+    device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
+    return Group(Text(heading), Text(device, style="dim"), *tables, "", Text(note, style="dim"))
+
+
+def _walk(row: Report, search: Report, emulated: bool) -> tuple[str, ...]:
+    ratio = row["ratio_to_best"]
+    walk: tuple[str, ...]
+    whole: tuple[str, ...]
+    if emulated:
+        walk, whole = _counts(row), _counts(search)
+    else:
+        rate = row["edges_per_second"]
+        walk = (*_spread(row["ms"]), "-" if rate is None else f"{rate / 1e9:,.2f}")
+        whole = _spread(search["ms"])[:1]
+    answers = {"walk": row["verified"], "search": search["verified"]}
+    wrong = " and ".join(what for what, right in answers.items() if not right)
+    return (
+        row["advance"],
+        *walk,
+        "-" if ratio is None else f"{ratio:,.2f}x",
+        *whole,
+        f"{wrong} WRONG" if wrong else "right",
+    )
+
+
+def _spread(ms: dict[str, float] | None) -> tuple[str, str]:
+    if ms is None:
+        return "-", "-"
+    return f"{ms['median']:,.4f}", f"{ms['min']:,.4f} - {ms['max']:,.4f}"
+
+
+def races(report: Report) -> RenderableType:
+    """Show what ``race`` found: how many schedules, which accesses, and one interleaving."""
+    told = report["interleaving"]
+    found = report["duplicating"]
+    lines = {
+        "graph": f"{_graph(report)}; from {_source(report)}, {report['reached']:,} reached",
+        "search": f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
+        f"{report['claim']} claim, {report['append']} append, blocks of {report['block_threads']}",
+        "schedules": f"{found:,} of {report['schedules']:,} discover a vertex more than once"
+        + (f", first that of seed {report['first_seed']}" if found else ""),
+        "frontiers": _sums(report),
+        "distances": "right under every schedule"
+        if not report["wrong"]
+        else f"WRONG under {_plural(report['wrong'], 'schedule')}",
+        "data races": _data_races(report["data_races"]),
+    }
+    bad = {
+        "schedules": bool(found),
+        "distances": bool(report["wrong"]),
+        "data races": bool(report["data_races"]),
+    }
+    summary = Table.grid(padding=(0, 2))
+    for name, line in lines.items():
+        style = "bold red" if bad.get(name) else ""
+        summary.add_row(Text(name, style="dim"), Text(line, style=style))
+    parts: list[RenderableType] = [summary]
+    accesses: list[Report] = []
+    for race in report["data_races"] or ():
+        pair = [race["first"], race["second"]]
+        title = f"data race on {race['place']} in kernel {race['kernel']}"
+        parts += ["", _accesses(pair, title, values=False)]
+        accesses += pair
+    if told is None:
+        parts += ["", Text("No vertex has two rivals to discover it.", style="dim")]
+    else:
+        parts += ["", _accesses(told["accesses"], _told(told), values=True)]
+        accesses += told["accesses"]
+    if accesses:
+        parts += ["", _code(accesses)]
+    if report["replay"]:
+        parts += ["", Text("replay", style="dim"), Text(f"  {report['replay']}")]
+    return Group(*parts)
+
+
+def _sums(report: Report) -> str:
+    sums = [(f"{row['enqueued']:,}", row["schedules"]) for row in report["sums"]]
+    if report["overflowed"]:
+        sums.append(("more than the queue holds", report["overflowed"]))
+    shown = [f"{total} ({_plural(schedules, 'schedule')})" for total, schedules in sums]
+    if len(shown) > FIRST_SUMS + LAST_SUMS:
+        shown[FIRST_SUMS:-LAST_SUMS] = ["..."]
+    return f"vertices in all: {', '.join(shown)}"
+
+
+def _data_races(races: list[Report] | None) -> str:
+    if races is None:
+        return "not looked for"
+    if not races:
+        return "none in one run"
+    places = sorted({race["place"].partition("[")[0] for race in races})
+    pairs = _plural(len(races), "pair")
+    return f"{pairs} of accesses that nothing orders, to {', '.join(places)}, in one run"
+
+
+def _told(told: Report) -> str:
+    label = str(told["vertex_label"])
+    name = "" if label == str(told["vertex"]) else f" ({label})"
+    level = (
+        "its level overflows the queue"
+        if told["overflowed"]
+        else f"level {told['level']} has {_plural(told['discoveries'], 'discovery')} of "
+        f"{_plural(told['discovered'], 'vertex')}"
+    )
+    return f"seed {told['seed']}, vertex {told['vertex']}{name}: {level}"
+
+
+def _accesses(accesses: list[Report], title: str, *, values: bool) -> Table:
+    """A table of accesses in the order in which they happened."""
+    own = ("before", "after") if values else ()
+    columns = ("step", "block", "thread", "access", "place", *own, "line")
+    table = _table(*columns, title=title, words=0)
+    for column in table.columns:
+        if column.header in ("access", "place", "line"):
+            column.justify = "left"
+    rows = [
+        [
+            *(str(access[name]) for name in ("step", "block", "thread", "access", "place")),
+            *("unset" if access[name] is None else str(access[name]) for name in own),
+            _line(access),
+        ]
+        for access in accesses
+    ]
+    return _fill(table, rows)
+
+
+def _line(access: Report) -> str:
+    return f"{access['file']}:{access['line']}" if access["line"] else str(access["file"])
+
+
+def _code(accesses: Iterable[Report]) -> Table:
+    """What the lines say that the accesses come from; beside them it would be too wide."""
+    lines = {_line(access): access["code"] for access in accesses if access["code"]}
+    listing = Table.grid(padding=(0, 2))
+    for line, code in lines.items():
+        listing.add_row(Text(line, style="dim"), code)
+    return listing
 
 
 def levels(report: Report) -> RenderableType:
@@ -301,7 +487,7 @@ def resources(report: Report) -> RenderableType:
     return _fill(table, rows)
 
 
-def diagnosis(checks: Sequence[Check]) -> RenderableType:
+def diagnosis(report: Report) -> RenderableType:
     """Show each check, and under one that failed what to do."""
     marks = {
         True: Text("ok", style="green"),
@@ -309,10 +495,10 @@ def diagnosis(checks: Sequence[Check]) -> RenderableType:
         None: Text("-", style="dim"),
     }
     table = Table.grid(padding=(0, 2))
-    for check in checks:
-        table.add_row(marks[check.ok], check.name, check.detail)
-        if check.remedy and not check.ok:
-            table.add_row("", "", Text(f"-> {check.remedy}", style="yellow"))
+    for check in report["checks"]:
+        table.add_row(marks[check["ok"]], check["name"], check["detail"])
+        if check["remedy"] and not check["ok"]:
+            table.add_row("", "", Text(f"-> {check['remedy']}", style="yellow"))
     return table
 
 

@@ -14,10 +14,16 @@ RUNNING, DONE, QUEUE_FULL = 0, 1, 2
 
 MAPPINGS = ("", "thread", "warp", "edge", "one block")  # enum Mapping; "" is the configured one
 
-# BlockTier::Shared without its two queues.
-BLOCK_TIER_BYTES = 32 * 8 + 8 + 4 * 4
+PACKED = 4  # neighbours in a packed row
+NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
+
+# BlockTier::Shared: what a vertex of its two frontiers takes, and the rest.
+BLOCK_TIER_BYTES_A_VERTEX = 2 * (4 * PACKED + 4)
+BLOCK_TIER_BYTES = 32 * 8 + 2 * 8 + 4 * 4
 
 NO_DEPTH_LIMIT = 2**31 - 1
+
+SLOT_PARTS = 2048  # of cuda/slots.cuh: sums of 8 bytes, with the slots behind them
 
 
 class SearchRequest(ctypes.Structure):
@@ -38,6 +44,8 @@ class LaunchArguments(ctypes.Structure):
         ("frontier_size", ctypes.c_uint),
         ("frontier_edges", ctypes.c_uint),
         ("largest_degree", ctypes.c_int),
+        ("discovered", ctypes.c_int),
+        ("phase", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
     )
 
@@ -54,6 +62,8 @@ class SearchParameters(ctypes.Structure):
         ("predecessors", ctypes.c_void_p),
         ("queue", ctypes.c_void_p),
         ("edge_begin", ctypes.c_void_p),
+        ("packed_rows", ctypes.c_void_p),
+        ("part_sums", ctypes.c_void_p),
         ("arc_sources", ctypes.c_void_p),
         ("trace", ctypes.c_void_p),
         ("state", ctypes.c_void_p),
@@ -71,7 +81,7 @@ FRONTIER_TOTALS = np.dtype(
         ("vertices", np.uint32),  # the low half of the count
         ("edges", np.uint32),
         ("largest_degree", np.int32),
-        ("reserved", np.int32),
+        ("discovered", np.int32),
     ]
 )
 
@@ -79,6 +89,7 @@ SEARCH_STATE = np.dtype(
     [
         ("totals", FRONTIER_TOTALS, 3),
         ("explored", np.uint64, 2),
+        ("reached", np.int32, 2),
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),
         ("pulling", np.int32, 2),

@@ -23,6 +23,29 @@ from persistent_bfs.result import BFSResult, Counters, LevelTrace
 # Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
 EVEN_DEGREE = 32
 
+# In this many levels a graph of narrow ones does not reach this many vertices.
+PROBED_LEVELS, PROBED_VERTICES = 12, 2048
+
+
+def looks_deep(graph: Graph) -> bool:
+    """Whether the first levels of a few searches are narrow, as where there are many of them.
+
+    Looks at little more than `PROBED_VERTICES` vertices from each of three starts, in
+    milliseconds: from a vertex of a road, a mesh or a path few are within `PROBED_LEVELS` levels,
+    from one of a random graph or a tree that many are.
+    """
+    offsets, indices = graph.row_offsets, graph.col_indices
+    for start in {0, graph.vertices // 2, graph.vertices - 1}:
+        seen = {start}
+        frontier = [start]
+        for _ in range(PROBED_LEVELS):
+            neighbours = (indices[offsets[v] : offsets[v + 1]].tolist() for v in frontier)
+            frontier = list({u for row in neighbours for u in row} - seen)
+            seen.update(frontier)
+            if len(seen) > PROBED_VERTICES:
+                return False
+    return True
+
 
 def choose_engine(engine: str, device: Device, graph: Graph) -> tuple[str, str]:
     """The engine that ``auto`` (or a name) means for ``graph``, and why (which may be empty)."""
@@ -34,8 +57,8 @@ def choose_engine(engine: str, device: Device, graph: Graph) -> tuple[str, str]:
             return "graph_unrolled", "graph_unrolled: no cooperative launch, no WHILE nodes here"
         tier_vertices = Config("tiered").tier_vertices
         fits = shared_bytes_needed(graph.vertices, tier_vertices) <= info.shared_bytes_per_block
-        if fits and graph.max_degree <= EVEN_DEGREE:
-            return "tiered", "tiered: no degree is large, so levels may be many and narrow"
+        if fits and graph.max_degree <= EVEN_DEGREE and looks_deep(graph):
+            return "tiered", "tiered: small degrees, and the first levels are narrow"
         return "persistent", "persistent: the least a level of any width can cost"
     if engine == "graph_while" and not info.while_nodes:
         return (
@@ -142,7 +165,7 @@ class BFS:
         trace: bool = False,
         block_threads: int | None = None,
         block_queue: int = 1024,
-        tier_vertices: int = 4096,
+        tier_vertices: int = 1024,
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
         seed: int = 0,

@@ -470,6 +470,20 @@ def test_version_and_help() -> None:
     assert "--levels-per-launch" in call("run", "--help").stdout
 
 
+def test_help_imports_nothing_slow() -> None:
+    code = (
+        "import sys\n"
+        "from persistent_bfs.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "slow = {'scipy', 'rich', 'persistent_bfs.graph'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    for command in ("run", "compare", "levels", "expand", "race", "list", "doctor"):
+        assert f"\n  {command} " in found.stdout
+
+
 def module(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "persistent_bfs", *arguments],
@@ -519,7 +533,9 @@ def test_a_queue_that_overflows_is_a_wrong_answer(monkeypatch: pytest.MonkeyPatc
         raise RepeatedDiscovery("too many")
 
     monkeypatch.setattr("persistent_bfs.engines.persistent.Persistent.search", overflow)
-    result = call("run", "path:9", "--device", "emulated", "--claim", "naive")
+    result = call(
+        "run", "path:9", "--device", "emulated", "--claim", "naive", "--engine", "persistent"
+    )
     assert (result.exit_code, result.stderr) == (1, "error: too many\n")
 
 

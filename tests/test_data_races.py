@@ -15,7 +15,7 @@ from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path
 from persistent_bfs import BFS, read_graph
 from persistent_bfs.compiler import compile_emulated
 from persistent_bfs.config import ADVANCES, APPENDS, DIRECTIONS, ENGINES, EXACT_CLAIMS, conflict
-from persistent_bfs.device.accesses import DataRace, compile_with_lines
+from persistent_bfs.device.accesses import DataRace
 from persistent_bfs.device.base import DeviceError, KernelArguments, LaunchShape
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 
@@ -46,7 +46,7 @@ Run = Callable[..., tuple[list[DataRace], np.ndarray]]
 
 @pytest.fixture(scope="module")
 def library() -> Path:
-    return compile_with_lines(SOURCE, "races")
+    return compile_emulated(SOURCE, "races")
 
 
 @pytest.fixture
@@ -197,7 +197,12 @@ def test_checking_changes_neither_schedule_nor_counts(library: Path) -> None:
         with (
             EmulatedDevice(**options) as device,
             BFS(  # type: ignore[arg-type]
-                FRONTIER_MODEL, claim="naive", device=device, advance="thread", block_threads=32
+                FRONTIER_MODEL,
+                engine="persistent",
+                claim="naive",
+                device=device,
+                advance="thread",
+                block_threads=32,
             ) as search,
         ):
             result = search.run(0)
@@ -225,7 +230,7 @@ COMBINATIONS = [
     for advance in ADVANCES
     for direction in DIRECTIONS
     for append in APPENDS
-    if conflict(direction, advance) is None
+    if conflict(direction, advance, append) is None
 ]
 # Few enough to compile in seconds; every row of every table is in it.
 SAMPLE = COMBINATIONS[::23]
@@ -295,7 +300,12 @@ def test_the_naive_claim_is_caught_at_its_lines_without_a_duplicate() -> None:
     with (
         EmulatedDevice(check_races=True) as device,
         BFS(
-            FRONTIER_MODEL, claim="naive", device=device, advance="thread", block_threads=32
+            FRONTIER_MODEL,
+            engine="persistent",
+            claim="naive",
+            device=device,
+            advance="thread",
+            block_threads=32,
         ) as search,
     ):
         result = search.run(0)

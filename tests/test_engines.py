@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import random
 import sys
 from collections.abc import Iterator
 
@@ -31,6 +33,7 @@ from persistent_bfs.reference import bfs_reference
 COMBINATIONS = [(engine, advance) for engine in ENGINES for advance in ADVANCES]
 
 
+KRONECKER = read_graph("kron:7:8")
 DIRECTED_HUBS = Graph.from_edges(
     np.concatenate([np.zeros(200, int), np.arange(1, 201), np.full(150, 7), [201, 350, 350]]),
     np.concatenate([np.arange(1, 201), np.full(200, 201), np.arange(202, 352), [0, 351, 352]]),
@@ -100,33 +103,54 @@ def test_64_bit_offsets_give_the_same_answers(device: Device, engine: str, advan
         assert find_problem(graph, search.run(7)) is None
 
 
-# Every legal combination, each with another engine, on a graph with hubs, both ways round.
-POLICIES = [
-    (advance, direction, claim, append)
-    for advance, direction, claim, append in itertools.product(
-        ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS
-    )
-    if conflict(direction, advance) is None
-]
+Combination = tuple[str, str, str, str, str]
 
 
-@pytest.mark.parametrize(
-    ("engine", "policy"),
-    list(zip(itertools.cycle(ENGINES), POLICIES, strict=False)),
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else value,
-)
-def test_every_combination_of_policies(
-    device: Device, engine: str, policy: tuple[str, str, str, str]
-) -> None:
-    advance, direction, claim, append = policy
-    for graph in (read_graph("kron:7:8"), DIRECTED_HUBS):
-        source = int(np.argmax(graph.degrees))
-        with _session(
-            graph, device, engine, advance, direction=direction, claim=claim, append=append
-        ) as search:
-            result = search.run(source)
-            assert find_problem(graph, result) is None
-            assert result.depth >= 2
+def _legal_combinations() -> list[Combination]:
+    tables = (ENGINES, ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS)
+    return [
+        combination
+        for combination in itertools.product(*tables)
+        if conflict(combination[2], combination[1], combination[4]) is None
+    ]
+
+
+def _covering(combinations: list[Combination]) -> list[Combination]:
+    """A few of them in which every two choices that combine at all occur together."""
+    # In another order, so that each row brings pairs of several tables.
+    shuffled = random.Random(1).sample(combinations, len(combinations))
+    seen: set[tuple[int, str, int, str]] = set()
+    chosen = []
+    for row in shuffled:
+        pairs = {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)}
+        if not pairs <= seen:
+            seen |= pairs
+            chosen.append(row)
+    return chosen
+
+
+# All of them take half an hour to compile on two cores; two choices at a time find most faults.
+EVERY = "PERSISTENT_BFS_EVERY_COMBINATION"
+TRIED = _legal_combinations() if os.environ.get(EVERY) else _covering(_legal_combinations())
+
+
+@pytest.mark.parametrize("combination", TRIED, ids="-".join)
+def test_combinations_of_engine_and_policies(device: Device, combination: Combination) -> None:
+    engine, advance, direction, claim, append = combination
+    how = {"direction": direction, "claim": claim, "append": append}
+    cases = [(small.graph, small.source) for small in SMALL]
+    cases += [(graph, int(np.argmax(graph.degrees))) for graph in (KRONECKER, DIRECTED_HUBS)]
+    for graph, source in cases:
+        with _session(graph, device, engine, advance, **how) as search:
+            assert find_problem(graph, search.run(source)) is None, graph.name
+
+
+def test_every_two_choices_that_combine_are_tried_together() -> None:
+    def pairs(rows: list[Combination]) -> set[tuple[int, str, int, str]]:
+        places = list(itertools.combinations(range(5), 2))
+        return {(i, row[i], j, row[j]) for row in rows for i, j in places}
+
+    assert pairs(TRIED) == pairs(_legal_combinations())
 
 
 @pytest.mark.parametrize("direction", ["pull", "auto"])

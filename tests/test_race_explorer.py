@@ -134,7 +134,14 @@ def test_a_seed_means_the_same_on_a_device_of_its_own(naive: RaceReport) -> None
     for run in naive.runs[1:200:17]:
         with (
             EmulatedDevice(schedule="adversarial", seed=run.seed) as device,
-            BFS(SIX, advance="thread", claim="naive", device=device, block_threads=32) as search,
+            BFS(
+                SIX,
+                engine="persistent",
+                advance="thread",
+                claim="naive",
+                device=device,
+                block_threads=32,
+            ) as search,
         ):
             assert search.run(0).enqueued == run.enqueued
 

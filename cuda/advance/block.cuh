@@ -17,14 +17,11 @@ struct Block : FixedMapping {
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers&,
       Visit& visit) {
-    using Offset = typename Policy::Offset;
     unsigned long long edges = 0;
     for (int index = blockIdx.x; index < frontier.size; index += gridDim.x) {
-      const vertex_t source = frontier.vertices[index];
-      const Offset begin = __ldg(graph.row_offsets + source);
-      const int degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
-      if (threadIdx.x == 0) edges += degree;
-      stride_row(graph, source, begin, degree, blockDim.x, threadIdx.x, visit);
+      const Row<Policy> row(graph, frontier, index);
+      if (threadIdx.x == 0) edges += row.degree;
+      stride_row(graph, row, blockDim.x, threadIdx.x, visit);
     }
     return edges;
   }

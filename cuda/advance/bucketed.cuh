@@ -22,7 +22,6 @@ struct Bucketed : FixedMapping {
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    using Offset = typename Policy::Offset;
     __shared__ int hubs;
     __shared__ int hub[Policy::block_threads];
     unsigned long long edges = 0;
@@ -31,38 +30,30 @@ struct Bucketed : FixedMapping {
     const int tile = spread < static_cast<int>(blockDim.x) ? spread : blockDim.x;
     for (int first = blockIdx.x * tile; first < frontier.size; first += gridDim.x * tile) {
       const int index = first + threadIdx.x;
-      vertex_t source = 0;
-      Offset begin = 0;
-      int degree = 0;
+      Row<Policy> row;
       if (static_cast<int>(threadIdx.x) < tile && index < frontier.size) {
-        source = frontier.vertices[index];
-        begin = __ldg(graph.row_offsets + source);
-        degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
+        row = Row<Policy>(graph, frontier, index);
       }
-      edges += degree;
+      edges += row.degree;
 
-      const bool is_hub = degree >= static_cast<int>(blockDim.x);
+      const bool is_hub = row.degree >= static_cast<int>(blockDim.x);
       if (__syncthreads_or(is_hub)) {
         if (threadIdx.x == 0) hubs = 0;
         __syncthreads();
         if (is_hub) hub[atomicAdd(&hubs, 1)] = index;
         __syncthreads();
         for (int i = 0; i < hubs; ++i) {
-          const vertex_t far = frontier.vertices[hub[i]];
-          stride_row(graph, far, __ldg(graph.row_offsets + far), degree_of(graph, far), blockDim.x,
-                     threadIdx.x, visit);
+          stride_row(graph, Row<Policy>(graph, frontier, hub[i]), blockDim.x, threadIdx.x, visit);
         }
         __syncthreads();
-        if (is_hub) degree = 0;
+        if (is_hub) row.degree = 0;
       }
-      for (unsigned left = __ballot_sync(FULL_WARP, degree >= WARP_DEGREE); left != 0;
+      for (unsigned left = __ballot_sync(FULL_WARP, row.degree >= WARP_DEGREE); left != 0;
            left &= left - 1) {
-        const int lane = __ffs(left) - 1;
-        stride_row(graph, __shfl_sync(FULL_WARP, source, lane),
-                   __shfl_sync(FULL_WARP, begin, lane), __shfl_sync(FULL_WARP, degree, lane),
-                   WARP_SIZE, workers.lane, visit);
+        stride_row(graph, row_of_lane(row, __ffs(left) - 1), WARP_SIZE, workers.lane, visit);
       }
-      Thread::rows(graph, source, begin, degree < WARP_DEGREE ? degree : 0, workers.lane, visit);
+      if (row.degree >= WARP_DEGREE) row.degree = 0;
+      Thread::rows(graph, row, workers.lane, visit);
     }
     return edges;
   }

@@ -63,7 +63,7 @@ struct Edge : FixedMapping {
       if (index < frontier.size) {
         begin = frontier.edge_begin[index];
         vertex = frontier.vertices[index];
-        row = __ldg(graph.row_offsets + vertex);
+        if (!Policy::padded || vertex != NO_VERTEX) row = __ldg(graph.row_offsets + vertex);
       }
       const int beyond = window + WARP_SIZE;
       const unsigned window_end =
@@ -89,7 +89,7 @@ struct Edge : FixedMapping {
       }
       reached = end;
     }
-    visit(sources, neighbours, valid);
+    visit(sources, neighbours, valid, Places{first + lane, WARP_SIZE});
   }
 
   // The frontier vertex that edge `edge` belongs to: the last whose edges begin at or before it.

@@ -42,7 +42,7 @@ struct EdgeList : FixedMapping {
         const long long left = arcs - first < CHUNK ? arcs - first : CHUNK;
         count_lane_slots(static_cast<unsigned>((left + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE));
       }
-      if (__any_sync(FULL_WARP, valid)) visit(sources, neighbours, valid);
+      if (__any_sync(FULL_WARP, valid)) visit(sources, neighbours, valid, Places{});
     }
     return edges;
   }

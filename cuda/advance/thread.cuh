@@ -16,36 +16,29 @@ namespace persistent_bfs::advance {
 struct Thread : FixedMapping {
   static constexpr int BATCH = 4;
 
-  // Calls visit(sources, neighbours, valid) by whole warps; returns the edges this thread was
-  // given.
+  // Calls visit(sources, neighbours, valid, places) by whole warps; returns the edges this thread
+  // was given.
   template <class Policy, class Visit>
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    using Offset = typename Policy::Offset;
     unsigned long long edges = 0;
     for (int first = workers.warp * WARP_SIZE; first < frontier.size;
          first += workers.warps * WARP_SIZE) {
       const int index = first + workers.lane;
-      vertex_t source = 0;
-      Offset begin = 0;
-      int degree = 0;
-      if (index < frontier.size) {
-        source = frontier.vertices[index];
-        begin = __ldg(graph.row_offsets + source);
-        degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
-      }
-      edges += degree;
-      rows(graph, source, begin, degree, workers.lane, visit);
+      Row<Policy> row;
+      if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
+      edges += row.degree;
+      rows(graph, row, workers.lane, visit);
     }
     return edges;
   }
 
-  // A row a lane: `degree` arcs of `source` from `begin`; by a whole warp.
-  template <class Parameters, class Offset, class Visit>
-  static __device__ __forceinline__ void rows(const Parameters& graph, vertex_t source,
-                                              Offset begin, int degree, int lane, Visit& visit) {
-    const int longest = warp_max(degree);
+  // A row a lane; by a whole warp.
+  template <class Policy, class Visit>
+  static __device__ __forceinline__ void rows(const typename Policy::Parameters& graph,
+                                              const Row<Policy>& row, int lane, Visit& visit) {
+    const int longest = warp_max(row.degree);
     if (lane == 0) count_lane_slots(WARP_SIZE * longest);
     for (int step = 0; step < longest; step += BATCH) {
       vertex_t sources[BATCH];
@@ -53,14 +46,14 @@ struct Thread : FixedMapping {
       unsigned valid = 0;
 #pragma unroll
       for (int i = 0; i < BATCH; ++i) {
-        sources[i] = source;
-        neighbours[i] = source;
-        if (step + i < degree) {
-          neighbours[i] = __ldg(graph.col_indices + begin + step + i);
+        sources[i] = row.source;
+        neighbours[i] = row.source;
+        if (step + i < row.degree) {
+          neighbours[i] = __ldg(graph.col_indices + row.begin + step + i);
           valid |= 1u << i;
         }
       }
-      visit(sources, neighbours, valid);
+      visit(sources, neighbours, valid, Places{row.place + step, 1});
     }
   }
 };

@@ -25,11 +25,14 @@ struct Topology : FixedMapping {
       const long long v = first + workers.lane;
       const bool member = v < vertices && load_relaxed(graph.distances + v) == frontier.depth;
       if (!__any_sync(FULL_WARP, member)) continue;
-      const int degree = member ? degree_of(graph, static_cast<vertex_t>(v)) : 0;
-      edges += degree;
-      Thread::rows(graph, static_cast<vertex_t>(v),
-                   member ? __ldg(graph.row_offsets + v) : typename Policy::Offset(0), degree,
-                   workers.lane, visit);
+      Row<Policy> row;
+      if (member) {
+        row.source = static_cast<vertex_t>(v);
+        row.begin = __ldg(graph.row_offsets + v);
+        row.degree = degree_of(graph, row.source);
+      }
+      edges += row.degree;
+      Thread::rows(graph, row, workers.lane, visit);
     }
     return edges;
   }

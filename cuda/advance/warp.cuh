@@ -18,14 +18,11 @@ struct Warp : FixedMapping {
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    using Offset = typename Policy::Offset;
     unsigned long long edges = 0;
     for (int index = workers.warp; index < frontier.size; index += workers.warps) {
-      const vertex_t source = frontier.vertices[index];
-      const Offset begin = __ldg(graph.row_offsets + source);
-      const int degree = static_cast<int>(__ldg(graph.row_offsets + source + 1) - begin);
-      if (workers.lane == 0) edges += degree;
-      stride_row(graph, source, begin, degree, WARP_SIZE, workers.lane, visit);
+      const Row<Policy> row(graph, frontier, index);
+      if (workers.lane == 0) edges += row.degree;
+      stride_row(graph, row, WARP_SIZE, workers.lane, visit);
     }
     return edges;
   }

@@ -11,9 +11,10 @@
 //     published travels through barriers too, so that each thread may fence and one of them count
 //     the block as finished;
 //   - barriers of the grid, which order everything: they begin anew, as a launch does.
-// Generous where CUDA is stricter: a fence of any scope publishes to the whole grid, and the
-// reader needs no fence of its own (as in the CUDA guide's example of __threadfence). Hence what
-// is reported is a race, but a missing fence on the reader's side is not seen.
+// Generous where CUDA is stricter: every warp collective orders memory (CUDA promises it of
+// __syncwarp), a fence of any scope publishes to the whole grid, and the reader needs no fence of
+// its own (as in the CUDA guide's example of __threadfence). Hence what is reported is a race, but
+// a missing fence on the reader's side, or memory passed by a vote or shuffle alone, is not seen.
 //
 // Threads that met share one vector, and it is changed in place when no one else holds it, so
 // that a collective costs a step a lane, not one a thread of the launch. After C. Flanagan,

@@ -6,12 +6,13 @@ buffers and lines of source, the latter by binutils' ``addr2line``.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -143,32 +144,13 @@ class DataRace:
         )
 
 
-def compile_with_lines(text: str, name: str) -> Path:
-    """The library that `compile_emulated` makes of ``text``, and its line numbers.
-
-    The options for these change no instruction, so that an address means the same in both.
-    """
-    found = compiler.find_host_compiler()
-    runtime = compiler._emulation_runtime(found)
-    options = (*compiler.EMULATED_OPTIONS, "-g1", "-gdwarf-4")
-    target = compiler._cached(
-        text, name, ".so", found, (*options, *compiler.LINK_OPTIONS, runtime.name)
-    )
-    if target.is_file():
-        return target
-    compile_text = [str(found.path), *options, "-I", str(compiler.source_folder())]
-    link = [str(found.path), *compiler.LINK_OPTIONS, str(runtime)]
-    return compiler._build(target, text, name, compile_text, link)
-
-
 class SourceLines:
     """The lines of source that a library's instructions come from.
 
-    ``library`` makes the library with line numbers; it is not called before an address is asked
-    for.
+    ``library`` is where it was compiled to, with line numbers.
     """
 
-    def __init__(self, library: Callable[[], Path]) -> None:
+    def __init__(self, library: Path) -> None:
         self._library = library
         self._known: dict[int, tuple[SourceLine, ...]] = {0: ()}
 
@@ -191,19 +173,19 @@ class SourceLines:
         if program is None:
             return
         # A return address is behind the call, perhaps on another line.
-        command = [program, "-aie", str(self._library()), *(hex(address - 1) for address in new)]
+        command = [program, "-aie", str(self._library), *(hex(address - 1) for address in new)]
         answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         for block, address in zip(answer.split("0x")[1:], new, strict=False):
             self._known[address] = tuple(_parse(block.splitlines()[1:]))
 
 
 def _parse(lines: Iterable[str]) -> Iterator[SourceLine]:
-    root = compiler.source_folder()
     for text in lines:
         file, _, number = text.partition(" (")[0].rpartition(":")
         if number.isdecimal() and file != "??":
-            path = Path(file).resolve()
-            name = path.relative_to(root) if path.is_relative_to(root) else path.name
+            path = PurePosixPath(os.path.normpath(file))
+            ours = path.is_relative_to(compiler.SOURCE_NAME)
+            name = path.relative_to(compiler.SOURCE_NAME) if ours else path.name
             yield SourceLine(str(name), int(number))
 
 

@@ -50,8 +50,8 @@ class DeviceMemoryError(DeviceError):
 class DeviceInfo:
     """What a device says of itself.
 
-    ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size`` and ``memory_bytes`` are limits;
-    ``architecture`` is what its kernels are compiled for (``sm_90``, or ``x86-64``).
+    ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size`` and
+    ``memory_bytes`` are limits; ``architecture`` is what its kernels are compiled for (``sm_90``, or ``x86-64``).
     """
 
     kind: str

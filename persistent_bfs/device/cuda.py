@@ -312,6 +312,7 @@ class CudaDevice(Device):
         self._thread = threading.local()
         self._resident: dict[tuple[int, int, int], int] = {}
         self._modules: list[Any] = []
+        self._programs: dict[Config, Program] = {}
         with self.current():
             self._pool = pycuda.tools.DeviceMemoryPool()
             self.info = self._describe()
@@ -379,11 +380,14 @@ class CudaDevice(Device):
         return compiler.cubin(config, self.info.architecture)
 
     def load(self, config: Config) -> Program:
-        """As `Device.load`."""
-        image = self.compile(config).read_bytes()
-        module = _check(self.cu.cuModuleLoadData(image), f"cuModuleLoadData of {config}")
-        self._modules.append(module)
-        return Program(config, {name: self._kernel(module, name) for name in config.kernels})
+        """As `Device.load`; what was loaded once stays, for sessions that come and go."""
+        if config not in self._programs:
+            image = self.compile(config).read_bytes()
+            module = _check(self.cu.cuModuleLoadData(image), f"cuModuleLoadData of {config}")
+            self._modules.append(module)
+            kernels = {name: self._kernel(module, name) for name in config.kernels}
+            self._programs[config] = Program(config, kernels)
+        return self._programs[config]
 
     def _kernel(self, module: Any, name: str) -> Kernel:
         function = _check(

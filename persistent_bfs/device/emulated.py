@@ -25,7 +25,6 @@ from persistent_bfs.compiler import (
     CompileError,
     emulated_library,
     find_host_compiler,
-    render_stub,
 )
 from persistent_bfs.config import WARP_SIZE, Config
 from persistent_bfs.device.accesses import (
@@ -37,7 +36,6 @@ from persistent_bfs.device.accesses import (
     DataRace,
     Decoder,
     SourceLines,
-    compile_with_lines,
 )
 from persistent_bfs.device.base import (
     Buffer,
@@ -551,16 +549,10 @@ class EmulatedDevice(Device):
 
     def load(self, config: Config) -> Program:
         """Compile ``config`` (or find it in the cache) and load its kernels."""
-        lines = SourceLines(lambda: compile_with_lines(render_stub(config), "lines"))
-        return Program(config, self.load_library(self.compile(config), config.kernels, lines))
+        return Program(config, self.load_library(self.compile(config), config.kernels))
 
-    def load_library(
-        self, path: Path, names: Sequence[str], lines: SourceLines | None = None
-    ) -> dict[str, Kernel]:
-        """Load the kernels called ``names`` of a library that `compile_emulated` made.
-
-        Lines of source are found by ``lines``; by default, in the library itself.
-        """
+    def load_library(self, path: Path, names: Sequence[str]) -> dict[str, Kernel]:
+        """Load the kernels called ``names`` of a library that `compile_emulated` made."""
         self.refuse_while_capturing("loading kernels")
         library = ctypes.CDLL(str(path))
         launch = library.simt_launch
@@ -571,7 +563,7 @@ class EmulatedDevice(Device):
             ctypes.c_char_p,
             ctypes.c_size_t,
         )
-        lines = lines or SourceLines(lambda: path)
+        lines = SourceLines(path)
         kernels = {}
         for name in names:
             function = ctypes.cast(getattr(library, f"emulate_{name}"), ctypes.c_void_p).value

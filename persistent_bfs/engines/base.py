@@ -25,6 +25,7 @@ from persistent_bfs.device.base import (
 from persistent_bfs.graph import Graph
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
+MAX_QUEUE = 2**31 - 1
 
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
 # blocks than multiprocessors are never chosen, since narrow levels gain nothing from that.
@@ -168,10 +169,13 @@ class Engine(ABC):
 
     def queue_full(self, enqueued: int) -> RepeatedDiscovery:
         """The error for a search whose frontiers outgrew the queue."""
+        room = f"the queue's {self.workspace['queue'].count}"
+        if self.config.phases > 1:
+            room += " with a slot for each of their arcs"
         return RepeatedDiscovery(
             f"{self.config.engine}: the {self.config.claim} claim put {enqueued} vertices into "
-            f"frontiers, more than the queue's {self.workspace['queue'].count}: vertices were "
-            "discovered more than once; use the cas claim"
+            f"frontiers, more than {room}: vertices were discovered more than once; use the cas "
+            "claim"
         )
 
 
@@ -187,15 +191,31 @@ def uploads(graph: Graph, config: Config) -> dict[str, HostArray]:
         arrays["in_col_indices"] = backwards.col_indices
     if ADVANCES[config.advance].by_arcs:
         arrays["arc_sources"] = graph.arc_sources()
+    if config.program.packed_rows:
+        arrays["packed_rows"] = packed_rows(graph)
     return arrays
 
 
-def allocations(vertices: int, config: Config) -> dict[str, tuple[int, npt.DTypeLike]]:
+def packed_rows(graph: Graph) -> HostArray:
+    """The first neighbours of every vertex, (n, 4) int32, as ``cuda/types.cuh`` says."""
+    degrees = graph.degrees
+    rows = np.full((graph.vertices, layout.PACKED), layout.NO_NEIGHBOUR, np.int32)
+    for place in range(layout.PACKED):
+        filled = np.flatnonzero(degrees > place)
+        rows[filled, place] = graph.col_indices[graph.row_offsets[filled] + place]
+    rows[degrees > layout.PACKED, -1] = layout.MORE_NEIGHBOURS
+    return rows
+
+
+def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int, npt.DTypeLike]]:
     """What a search of ``config`` writes: items and their type, by their parameter's name.
 
     A claim that is not exact may discover vertices twice; its queue has room for as many again.
+    Padded frontiers take a slot an arc, and one for the source.
     """
-    capacity = vertices if config.exact else min(2 * vertices, 2**31 - 1)
+    capacity = arcs + 1 if config.padded else vertices
+    if not config.exact:
+        capacity = min(2 * capacity, MAX_QUEUE)
     needed: dict[str, tuple[int, npt.DTypeLike]] = {
         "distances": (vertices, np.int32),
         "queue": (capacity, np.int32),
@@ -204,6 +224,8 @@ def allocations(vertices: int, config: Config) -> dict[str, tuple[int, npt.DType
     }
     if config.counts_edges:
         needed["edge_begin"] = (capacity, np.uint32)
+    if config.phases > 1:
+        needed["part_sums"] = (2 * layout.SLOT_PARTS + (0 if config.padded else arcs), np.int32)
     if config.predecessors:
         needed["predecessors"] = (vertices, np.int32)
     if config.trace:
@@ -227,7 +249,9 @@ def memory_needed(vertices: int, arcs: int, config: Config, *, directed: bool) -
         needed |= {"in_row_offsets": offsets, "in_col_indices": indices}
     if ADVANCES[config.advance].by_arcs:
         needed["arc_sources"] = 4 * arcs
-    for name, (count, dtype) in allocations(vertices, config).items():
+    if config.program.packed_rows:
+        needed["packed_rows"] = 4 * layout.PACKED * vertices
+    for name, (count, dtype) in allocations(vertices, arcs, config).items():
         needed[name] = count * np.dtype(dtype).itemsize
     return needed
 
@@ -245,7 +269,13 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
     if config.counts_edges and graph.arcs > MAX_COUNTED_ARCS:
         raise DeviceError(
             f"{config.advance} mapping, {config.direction}: a frontier's edges are counted in 32 "
-            f"bits, and the graph has {graph.arcs:,} arcs; use the thread or warp mapping and push"
+            f"bits, and the graph has {graph.arcs:,} arcs; use the thread or warp mapping, push "
+            "and the warp append"
+        )
+    if config.padded and graph.arcs >= MAX_QUEUE:
+        raise DeviceError(
+            f"{config.append} append: the queue takes a slot an arc, {MAX_QUEUE:,} at most, and "
+            f"the graph has {graph.arcs:,} arcs; use the scan append"
         )
     needed = memory_needed(graph.vertices, graph.arcs, config, directed=graph.directed)
     free = device.free_bytes()
@@ -259,7 +289,7 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
     try:
         for name, array in uploads(graph, config).items():
             made[name] = device.upload(array, name)
-        for name, (count, dtype) in allocations(graph.vertices, config).items():
+        for name, (count, dtype) in allocations(graph.vertices, graph.arcs, config).items():
             made[name] = device.allocate(count, dtype, name)
         host_state = device.pinned(1, layout.SEARCH_STATE)
         host_request = device.pinned(1, layout.SEARCH_REQUEST)

@@ -22,7 +22,9 @@ class GraphUnrolled(Engine):
         with self.stream.capture() as recorded:
             for level in range(self.levels_per_launch(LEVELS_PER_GRAPH)):
                 self.launch.parity = level % 2
-                self.stream.launch(kernel, self.shape, self.arguments)
+                for phase in range(self.config.phases):
+                    self.launch.phase = phase
+                    self.stream.launch(kernel, self.shape, self.arguments)
         self.graph = recorded()
 
     def search(self, source: int, max_depth: int) -> Outcome:

@@ -30,9 +30,11 @@ class GraphWhile(Engine):
         self.launch.condition = condition
         for level in range(levels):
             self.launch.parity = level % 2
-            last = level == levels - 1
-            kernel = self.program["search_level_while" if last else "search_level"]
-            stream.launch(kernel, self.shape, self.arguments)
+            for phase in range(self.config.phases):
+                self.launch.phase = phase
+                last = level == levels - 1 and phase == self.config.phases - 1
+                kernel = self.program["search_level_while" if last else "search_level"]
+                stream.launch(kernel, self.shape, self.arguments)
 
     def _after(self, stream: Stream) -> None:
         stream.copy_to_host(self.workspace.host_state, self.workspace["state"])

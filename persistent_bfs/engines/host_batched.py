@@ -18,11 +18,16 @@ class HostBatched(Engine):
     """The host launches every level and looks at every K-th."""
 
     def prepare(self) -> None:
-        """Lay out the arguments of even and odd launches."""
+        """Lay out the arguments of even and odd levels, a launch a phase."""
         self.levels = self.levels_per_launch(LEVELS_PER_LOOK)
         self.shape = self.grid("search_level")
         self.by_parity = [
-            KernelArguments(self.workspace.parameters, layout.LaunchArguments(parity=parity))
+            [
+                KernelArguments(
+                    self.workspace.parameters, layout.LaunchArguments(parity=parity, phase=phase)
+                )
+                for phase in range(self.config.phases)
+            ]
             for parity in (0, 1)
         ]
 
@@ -33,6 +38,7 @@ class HostBatched(Engine):
         kernel = self.program["search_level"]
         while True:
             for level in range(self.levels):
-                self.stream.launch(kernel, self.shape, self.by_parity[level % 2])
+                for arguments in self.by_parity[level % 2]:
+                    self.stream.launch(kernel, self.shape, arguments)
             if self.look():
                 return self.outcome()

@@ -34,31 +34,46 @@ class HostLoop(Engine):
         stream, state, launch = self.stream, self.workspace["state"], self.launch
         kernel = self.program["search_level_host"]
         launch.level = launch.parity = launch.frontier_begin = launch.explored = 0
-        launch.frontier_size = 1
+        launch.frontier_size = launch.discovered = 1
+        reached = 1
         if self.config.counts_edges:
             launch.frontier_edges = launch.largest_degree = self.workspace.degree(source)
         while launch.level < max_depth:
             shape = self.grid_for(kernel.name, launch.frontier_size)
             stream.fill(state, 0, count=self.window.nbytes // 4)
-            stream.launch(kernel, shape, self.arguments)
+            for phase in range(self.config.phases):
+                launch.phase = phase
+                if phase == 1:  # what follows the expansion goes by slots, not by vertices
+                    shape = self.grid(kernel.name)
+                stream.launch(kernel, shape, self.arguments)
             stream.copy_to_host(self.window, state)
             stream.synchronize()
             next_frontier = self.totals[0]
             size = int(next_frontier["vertices"])
             end = launch.frontier_begin + launch.frontier_size
-            if end + size > self.workspace["queue"].count:
-                raise self.queue_full(end + size)
+            found = int(next_frontier["discovered"]) if self.config.padded else size
+            reached += found
+            if not self._fits(end, size, int(next_frontier["edges"])):
+                raise self.queue_full(reached)
             if size == 0:
                 break
             launch.level += 1
             launch.parity = 1 - launch.parity
             launch.explored += launch.frontier_edges
-            launch.frontier_begin, launch.frontier_size = end, size
+            launch.frontier_begin, launch.frontier_size, launch.discovered = end, size, found
             launch.frontier_edges = int(next_frontier["edges"])
             launch.largest_degree = int(next_frontier["largest_degree"])
         else:
-            self._trace_last(launch.level, launch.frontier_size)
-        return Outcome(launch.level, launch.frontier_begin + launch.frontier_size)
+            self._trace_last(launch.level, launch.discovered)
+        return Outcome(launch.level, reached)
+
+    def _fits(self, begin: int, size: int, edges: int) -> bool:
+        """As ``fits`` of frontier.cuh."""
+        room = self.workspace["queue"].count - begin
+        if self.config.padded:
+            return size + edges <= room
+        arcs = self.workspace["col_indices"].count
+        return size <= room and (self.config.phases == 1 or edges <= arcs)
 
     def _reset(self, source: int) -> None:
         stream, buffers = self.stream, self.workspace.buffers

@@ -13,7 +13,8 @@ from persistent_bfs.engines.base import Engine, Outcome
 
 def shared_bytes_needed(vertices: int, tier_vertices: int) -> int:
     """Shared memory of a block: two frontiers, and a bit a vertex, in whole words."""
-    return layout.BLOCK_TIER_BYTES + 2 * 4 * tier_vertices + 4 * -(-vertices // 32)
+    frontiers = layout.BLOCK_TIER_BYTES_A_VERTEX * tier_vertices
+    return layout.BLOCK_TIER_BYTES + frontiers + 4 * -(-vertices // 32)
 
 
 class Tiered(Engine):

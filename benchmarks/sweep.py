@@ -1,0 +1,159 @@
+"""Measure one choice against the others over the suite's graphs, and keep the figures.
+
+    python benchmarks/sweep.py mappings benchmarks/results/h200/sweep-mappings.json
+
+A row a graph and choice: median, minimum and maximum device milliseconds of verified searches, in
+one run. The record behind docs/performance.md; where ``auto`` is among the rows, its distance from
+the best of them is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from persistent_bfs import ADVANCES, APPENDS, BFS, EngineOptions, Graph, read_graph
+from persistent_bfs.device import open_device
+from persistent_bfs.measure import measure
+from persistent_bfs.reference import bfs_reference
+
+DEEP = (
+    "path:10000",
+    "grid:512x512",
+    "road-USA-NY.gr.xz",
+    "road-luxembourg-osm.mtx.gz",
+    "maze512-1-0.txt.gz",
+    "road-USA-FLA.gr.xz",
+    "matrix-jagmesh7-pattern-symmetric.mtx",
+    "mesh-4elt.graph",
+)
+WIDE = (
+    "words-kjv",
+    "internet-as-22july06.txt.gz",
+    "email-Enron.txt.gz",
+    "social-Slashdot0902.txt.gz",
+    "social-facebook-combined.txt.gz",
+    "web-cnr-2000.txt.xz",
+    "wordnet-noun-hypernym.txt.gz",
+    "mesh-copter2.graph.gz",
+    "random:1000000:8000000",
+    "kron:20",
+)
+
+Choice = dict[str, Any]
+
+
+def mappings() -> Iterator[tuple[str, Choice]]:
+    """Every mapping, pushed by the persistent engine."""
+    for name in ADVANCES:
+        yield name, {"engine": "persistent", "advance": name}
+
+
+def directions() -> Iterator[tuple[str, Choice]]:
+    """Push, pull and the choice between them."""
+    for direction in ("push", "pull", "auto"):
+        yield direction, {"engine": "persistent", "direction": direction}
+
+
+def appends() -> Iterator[tuple[str, Choice]]:
+    """Every append, with the edge mapping, which all of them combine with."""
+    for name in APPENDS:
+        yield name, {"engine": "persistent", "advance": "edge", "append": name}
+
+
+def tiers() -> Iterator[tuple[str, Choice]]:
+    """The tiered engine by threads a block and largest frontier of one block."""
+    yield "persistent", {"engine": "persistent"}
+    for threads in (128, 256, 512, 1024):
+        for vertices in (512, 1024, 2048):
+            name = f"tiered, {threads} threads, {vertices} vertices"
+            yield name, {"engine": "tiered", "block_threads": threads, "tier_vertices": vertices}
+
+
+def shapes() -> Iterator[tuple[str, Choice]]:
+    """The persistent engine by blocks and threads a block."""
+    for threads in (128, 256, 512, 1024):
+        for blocks in (33, 66, 132, 264, 528):
+            name = f"{blocks} blocks of {threads} threads"
+            options = EngineOptions(blocks=blocks)
+            yield name, {"engine": "persistent", "block_threads": threads, "options": options}
+
+
+def engines() -> Iterator[tuple[str, Choice]]:
+    """What ``auto`` picks against the best mapping of every engine that needs no host."""
+    yield "auto", {}
+    for engine in ("graph_while", "persistent", "tiered"):
+        for advance in ("thread", "warp", "auto"):
+            yield f"{engine}, {advance}", {"engine": engine, "advance": advance}
+
+
+SWEEPS = {
+    sweep.__name__: sweep for sweep in (mappings, directions, appends, tiers, shapes, engines)
+}
+GRAPHS_OF = {"tiers": DEEP, "directions": WIDE, "appends": WIDE}
+
+
+def load(name: str) -> Graph | None:
+    """A graph by spec, bundled name or file of the suite; None if the file is not there."""
+    if ":" in name or name == "words-kjv":
+        return read_graph(name)
+    folder = os.environ.get("PERSISTENT_BFS_GRAPHS", "../shared/graphs")
+    path = Path(folder) / name
+    return read_graph(path) if path.is_file() else None
+
+
+@click.command()
+@click.argument("sweep", type=click.Choice(list(SWEEPS)))
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--repeat", default=10, show_default=True, help="Timed searches a row.")
+def main(sweep: str, output: Path, repeat: int) -> None:
+    """Run SWEEP on a GPU and write its rows to OUTPUT."""
+    rows: list[Choice] = []
+    choice = open_device("cuda")
+    assert choice.device is not None
+    with choice.device as device:
+        for name in GRAPHS_OF.get(sweep, DEEP + WIDE):
+            graph = load(name)
+            if graph is None:
+                click.echo(f"passed over: no {name}", err=True)
+                continue
+            source = 0 if name in DEEP else int(graph.degrees.argmax())
+            expected = bfs_reference(graph, source).distances
+            click.echo(f"{graph.name}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
+            found: dict[str, float] = {}
+            for label, how in SWEEPS[sweep]():
+                try:
+                    with BFS(graph, device=device, **how) as search:
+                        measured = measure(search, source, repeat=repeat, expected=expected)
+                except (ValueError, RuntimeError) as error:
+                    click.echo(f"  {label}: {error}")
+                    continue
+                if measured.device is None:
+                    raise click.ClickException(f"{name}, {label}: {measured.problem}")
+                found[label] = measured.device.median
+                rows.append(
+                    {
+                        "graph": graph.name,
+                        "choice": label,
+                        "engine": measured.result.engine,
+                        "levels": measured.result.levels,
+                        "ms": measured.device.spread(),
+                    }
+                )
+                levels = measured.result.levels
+                microseconds = 1e3 * measured.device.median / levels
+                click.echo(f"  {label:36} {measured.device.median:9.4f} ms {microseconds:9.3f} us")
+            if "auto" in found:
+                best = min(found.values())
+                click.echo(f"  auto takes {found['auto'] / best:.2f} x the best")
+        report = {"sweep": sweep, "device": device.info.name, "driver": device.info.driver}
+    output.write_text(json.dumps(report | {"repeat": repeat, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""``persistent-bfs compare``: every engine and mapping on one search, checked and measured."""
+
+from __future__ import annotations
+
+import functools
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from persistent_bfs.cli.options import (
+    AT_LEAST_1,
+    Names,
+    OutputFile,
+    json_option,
+    report_file_option,
+    search_options,
+    takes_graph,
+)
+from persistent_bfs.cli.output import Report, present, print_json, progress_bar, published
+from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.searches import (
+    compile_ahead,
+    describe_device,
+    describe_graph,
+    describe_search,
+    kernel_device,
+    note_ignored,
+    session,
+)
+from persistent_bfs.config import ADVANCES, ENGINES, conflict
+
+if TYPE_CHECKING:
+    from persistent_bfs.graph import Graph
+    from persistent_bfs.io import Progress
+    from persistent_bfs.measure import Measurement
+    from persistent_bfs.session import BFS
+
+# The two plain mappings and the one that chooses: enough to see by, on any graph.
+COMPARED_ADVANCES = "thread,warp,auto"
+
+
+@click.command("compare")
+@takes_graph
+@click.option(
+    "--engines",
+    type=Names(ENGINES, "engine"),
+    default="all",
+    show_default=True,
+    help="Engines to compare.",
+)
+@click.option(
+    "--advances",
+    type=Names(ADVANCES, "advance"),
+    default=COMPARED_ADVANCES,
+    show_default=True,
+    help="Mappings to compare, or all.",
+)
+@click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
+@search_options
+@report_file_option
+@click.option(
+    "--plot", type=OutputFile(".svg", ".png", needs="matplotlib"), help="Draw the comparison."
+)
+@json_option
+def command(
+    graph: Graph,
+    source: int,
+    engines: list[str],
+    advances: list[str],
+    repeat: int,
+    device: str,
+    direction: str,
+    schedule: str,
+    seed: int,
+    output: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    **how: Any,
+) -> int:
+    """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
+    from persistent_bfs.measure import measure
+    from persistent_bfs.reference import bfs_reference
+    from persistent_bfs.session import configure
+
+    conflicts = {advance: conflict(direction, advance, how["append"]) for advance in advances}
+    pairs = [pair for pair in product(engines, advances) if conflicts[pair[1]] is None]
+    if not pairs:
+        raise click.ClickException(str(conflicts[advances[0]]))
+    choices = {name: how[name] for name in how if name not in ("blocks", "levels_per_launch")}
+    rows: list[Report] = []
+    with (
+        kernel_device("compare", device, schedule=schedule, seed=seed) as (opened, chosen),
+        progress_bar() as progress,
+    ):
+        note_ignored(chosen.kind, schedule, seed)
+        expected = bfs_reference(graph, source)
+        with bad_input():
+            configs = {
+                configure(graph, engine=engine, advance=advance, direction=direction, **choices)
+                for engine, advance in pairs
+            }
+        compile_ahead(opened, configs, progress)
+        for number, (engine, advance) in enumerate(pairs):
+            name, done, total = f"{engine}, {advance}", number * repeat, len(pairs) * repeat
+            progress(f"{name}: preparing", done, total)
+            how |= {"engine": engine, "advance": advance, "direction": direction}
+            with session(graph, opened, **how) as search:
+                progress(name, done, total)
+                advanced = functools.partial(_advance, progress, name, done, total)
+                measured = measure(
+                    search,
+                    source,
+                    repeat=repeat,
+                    expected=expected.distances,
+                    progress=advanced,
+                )
+                rows.append(describe_row(graph, search, measured))
+            if rows[-1]["engine"] != engine:
+                say("note", rows[-1]["reason"])
+    for row in rows:
+        base = [
+            other["device_ms"]
+            for other in rows
+            if (other["engine"], other["advance"]) == ("host_loop", row["advance"])
+        ]
+        timed = bool(row["device_ms"] and base and base[0])
+        row["speedup_vs_host_loop"] = base[0] / row["device_ms"] if timed else None
+    report = {
+        **describe_graph(graph, source),
+        **describe_device(opened, chosen),
+        "repeat": repeat,
+        "levels": len(expected.frontier_sizes),
+        "reached": int(expected.frontier_sizes.sum()),
+        "rows": rows,
+    }
+    if output:
+        with published(output) as file:
+            print_json(report, file)
+    if plot:
+        from persistent_bfs.display import plot_comparison
+
+        with published(plot, "wb") as file:
+            plot_comparison(report, file, plot.suffix[1:])
+    present(report, as_json, "comparison")
+    wrong = [row for row in rows if not row["verified"]]
+    for row in wrong:
+        say("wrong answer", f"{row['engine']}, {row['advance']}: {row['problem']}")
+    return WRONG if wrong else 0
+
+
+def _advance(progress: Progress, name: str, before: int, total: int, done: int) -> None:
+    progress(name, before + done, total)
+
+
+def describe_row(graph: Graph, search: BFS, measured: Measurement) -> Report:
+    """Describe one search of a comparison: as `describe_search`, with the spread of its times."""
+    row = describe_search(graph, search, measured)
+    counts = row["counts"] or {}
+    milliseconds = row["device_ms"]
+    return row | {
+        "ms": measured.device.spread() if measured.device else None,
+        "wall_ms": measured.wall.spread() if measured.wall else None,
+        "us_per_level": milliseconds and 1e3 * milliseconds / row["levels"],
+        "lane_slots": counts.get("lane_slots"),
+        "atomics": counts.get("atomics"),
+    }

@@ -1,0 +1,202 @@
+"""Options that commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from persistent_bfs.cli.output import progress_bar
+from persistent_bfs.cli.program import bad_input
+from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS
+from persistent_bfs.device import DEVICES, SCHEDULES
+
+if TYPE_CHECKING:
+    from persistent_bfs.graph import Graph
+
+MAX_DEGREE = "max-degree"
+
+Command = Callable[..., Any]
+Option = Callable[[Command], Command]
+
+
+class OutputFile(click.ParamType[Path]):
+    """A file to write, refused before any work if its kind is unknown or its folder no good."""
+
+    name = "file"
+
+    def __init__(self, *extensions: str, needs: str = "") -> None:
+        self.extensions = extensions
+        self.needs = needs
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Return the path."""
+        path = Path(value)
+        if path.suffix not in self.extensions:
+            self.fail(f"{value!r} must end in {' or '.join(self.extensions)}", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"there is no folder {str(path.parent)!r}", param, ctx)
+        if path.is_dir() or not os.access(path.parent, os.W_OK):
+            self.fail(f"cannot write {value!r}", param, ctx)
+        if self.needs and importlib.util.find_spec(self.needs) is None:
+            self.fail(f"{self.needs} is not installed: pip install {self.needs}", param, ctx)
+        return path
+
+
+class Names(click.ParamType[list[str]]):
+    """A list of names from a table, by commas; returned in the table's order, each once."""
+
+    name = "a,b,..."
+
+    def __init__(self, table: Mapping[str, Any], what: str) -> None:
+        self.table = table
+        self.what = what
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
+        """Return the names; ``all`` is every one."""
+        if value == "all":
+            return list(self.table)
+        asked = [name.strip() for name in value.split(",")]
+        for name in asked:
+            if name not in self.table:
+                known = ", ".join(self.table)
+                self.fail(f"unknown {self.what} {name!r}; choose from {known}", param, ctx)
+        return [name for name in self.table if name in asked]
+
+
+class Numbers(click.ParamType[list[int]]):
+    """A list of integers of at least 0, by commas; returned in ascending order, each once."""
+
+    name = "a,b,..."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Return the numbers."""
+        numbers = [number.strip() for number in value.split(",")]
+        for number in numbers:
+            if not (number.isascii() and number.isdecimal()):
+                self.fail(f"{number!r} is no integer of at least 0", param, ctx)
+        return sorted(set(map(int, numbers)))
+
+
+def options(*given: Option) -> Option:
+    """Make several options one, listed in the order given."""
+    return lambda command: functools.reduce(lambda c, option: option(c), reversed(given), command)
+
+
+def choice(name: str, table: Mapping[str, Any], default: str, text: str) -> Option:
+    """Make an option that takes one name of a table, or its default."""
+    names = [default, *table] if default not in table else list(table)
+    return click.option(name, type=click.Choice(names), default=default, help=text)
+
+
+AT_LEAST_0, AT_LEAST_1 = click.IntRange(min=0), click.IntRange(min=1)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+verbose_option = click.option(
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, _, value: ctx.find_root().ensure_object(dict).update(verbose=value),
+    help="Show a compiler's command and output when it fails.",
+)
+
+report_file_option = click.option(
+    "--output", type=OutputFile(".json"), help="Write the JSON here, too."
+)
+
+device_option = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help=f"{', '.join(DEVICES)}, or cuda:N for GPU N.",
+)
+
+graph_options = options(
+    click.argument("graph"),
+    click.option(
+        "--source",
+        metavar=f"ID|LABEL|{MAX_DEGREE}",
+        help=f"Where to start; default: vertex 0. {MAX_DEGREE}: at the vertex of largest degree.",
+    ),
+    click.option(
+        "--directed/--undirected",
+        default=None,
+        help="How to take the edges; default: as the format means them.",
+    ),
+    click.option("--symmetrize", is_flag=True, help="Add the opposite of every arc."),
+    click.option("--format", metavar="NAME", help="The file's format, where it does not tell."),
+    click.option("--relabel", is_flag=True, help="Number an edge list's ids afresh."),
+    click.option("--drop-zeros", is_flag=True, help="A matrix's stored zeros are no edges."),
+    click.option("--graph-seed", type=AT_LEAST_0, help="Seed of a generated graph."),
+)
+
+
+def policy_options(claim: str = "cas") -> Option:
+    """Make the options for direction, claim (with its default) and append."""
+    return options(
+        choice("--direction", DIRECTIONS, "push", "From the frontier out, or into it."),
+        choice("--claim", CLAIMS, claim, "Who discovers a vertex."),
+        choice("--append", APPENDS, "warp", "How it enters the next frontier."),
+    )
+
+
+search_options = options(
+    device_option,
+    policy_options(),
+    click.option(
+        "--schedule",
+        type=click.Choice(SCHEDULES),
+        default=SCHEDULES[0],
+        help="How the emulated device interleaves threads.",
+    ),
+    click.option("--seed", type=AT_LEAST_0, default=0, help="Seed of that schedule."),
+    click.option("--blocks", type=AT_LEAST_1, help="Blocks of a grid that serves every level."),
+    click.option(
+        "--block-threads", type=AT_LEAST_1, help="Threads a block; default: what suits the engine."
+    ),
+    click.option(
+        "--block-queue", type=AT_LEAST_1, default=1024, help="Size of the block append's."
+    ),
+    click.option("--levels-per-launch", type=AT_LEAST_1, help="Levels between two looks."),
+    verbose_option,
+)
+
+
+def takes_graph(command: Command) -> Command:
+    """Give a command the graph and source that its options name, as ``graph`` and ``source``."""
+
+    @functools.wraps(command)
+    def with_graph(*, graph: str, source: str | None, **options: Any) -> Any:
+        how = {
+            name: options.pop(name)
+            for name in ("directed", "symmetrize", "format", "relabel", "drop_zeros", "graph_seed")
+        }
+        with bad_input():
+            loaded = load_graph(graph, **how)
+            vertex = choose_source(loaded, source)
+        return command(graph=loaded, source=vertex, **options)
+
+    return graph_options(with_graph)
+
+
+def choose_source(graph: Graph, source: str | None) -> int:
+    """The vertex that ``--source`` names; the first of the largest degree for `MAX_DEGREE`."""
+    if source is None:
+        return 0
+    if source == MAX_DEGREE:
+        return int(graph.degrees.argmax())
+    return graph.vertex_of(source)
+
+
+def load_graph(name: str, *, graph_seed: int | None, **how: Any) -> Graph:
+    """Read or generate a graph, with a progress bar if that takes long."""
+    from persistent_bfs.io import read_graph
+
+    with progress_bar() as progress:
+        return read_graph(name, seed=graph_seed, progress=progress, **how)

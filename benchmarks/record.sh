@@ -27,3 +27,11 @@ record maze512 "$graphs/maze512-1-0.txt.gz"
 record FLA "$graphs/road-USA-FLA.gr.xz"
 record words-kjv words-kjv --source faithless
 record kron-20 kron:20 --source max-degree
+
+# The neighbour walk of single levels alone.
+for spec in "words-kjv --source faithless --levels 2,3,4" "kron:20 --source max-degree"; do
+  name=${spec%% *}
+  # shellcheck disable=SC2086
+  python3 -m persistent_bfs expand $spec --device cuda --advances all \
+    --output "$out/expand-${name/:/-}.json"
+done

@@ -93,9 +93,8 @@ def plot(folder: Path, file: Path) -> None:
     axes.set_xticks(range(len(reports)), labels, fontsize=8)
     axes.set_yscale("log")
     axes.set_ylabel("microseconds a level")
-    axes.set_title(
-        f"One level of a breadth-first search, {next(iter(reports.values()))['device_name']}"
-    )
+    device = next(iter(reports.values()))["device_name"]
+    axes.set_title(f"One level of a breadth-first search, {device}")
     axes.grid(axis="y", which="both", alpha=0.3)
     axes.set_axisbelow(True)
     axes.legend(ncols=len(ENGINES), fontsize=8)

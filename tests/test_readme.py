@@ -47,24 +47,22 @@ def test_the_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(depths) == 3
 
 
+def _shown_commands() -> list[list[str]]:
+    """The persistent-bfs commands of the README, split into words."""
+    lines = [line for block in _blocks("console") for line in block.splitlines()]
+    lines = [line[2:] for line in lines if line.startswith("$ ")] + _blocks("bash")[0].splitlines()
+    words = [shlex.split(line) for line in lines]
+    return [line[line.index("persistent-bfs") :] for line in words if "persistent-bfs" in line]
+
+
 def test_every_option_shown_is_one_the_command_has() -> None:
-    shown = [
-        line[2:] for block in _blocks("console") for line in block.splitlines() if line[0] == "$"
-    ]
-    shown += _blocks("bash")[0].splitlines()[:1]
-    commands = [
-        words for line in shown if "persistent-bfs " in line for words in [shlex.split(line)]
-    ]
-    assert commands
-    for words in commands:
-        start = words.index("persistent-bfs")
-        command = cli.main.commands[words[start + 1]]
-        known = {
-            name
-            for parameter in command.params
-            for name in (*parameter.opts, *parameter.secondary_opts)
-        }
-        assert {word for word in words[start:] if word.startswith("--")} <= known
+    commands = _shown_commands()
+    assert {command[1] for command in commands} >= {"compare", "run", "expand", "race", "doctor"}
+    for _, name, *words in commands:
+        known: set[str] = set()
+        for parameter in cli.main.commands[name].params:
+            known.update(parameter.opts, parameter.secondary_opts)
+        assert {word for word in words if word.startswith("--")} <= known, name
 
 
 @pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))

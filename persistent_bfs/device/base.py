@@ -51,7 +51,8 @@ class DeviceInfo:
     """What a device says of itself.
 
     ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size`` and
-    ``memory_bytes`` are limits; ``architecture`` is what its kernels are compiled for (``sm_90``, or ``x86-64``).
+    ``memory_bytes`` are limits; ``architecture`` is what its kernels are compiled for (``sm_90``,
+    or ``x86-64``).
     """
 
     kind: str

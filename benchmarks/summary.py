@@ -51,17 +51,18 @@ def best(report: Report, engine: str) -> Report:
 def table(folder: Path) -> str:
     """The README's table: microseconds a level, by graph and engine."""
     reports = load(folder)
-    head = ["graph", "vertices", "levels", *ENGINES, "whole search", "against `host_loop`"]
+    head = ["graph", "vertices", "levels", *ENGINES, "best search", "against `host_loop`"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     for name, report in reports.items():
-        persistent = best(report, "persistent")
+        rows = [best(report, engine) for engine in ENGINES]
+        fastest = min(rows, key=lambda row: float(row["ms"]["median"]))
         host = best(report, "host_loop")
         levels = [f"{best(report, engine)['us_per_level']:.2f}" for engine in ENGINES]
         lines.append(
             f"| {name} | {report['vertices']:,} | {report['levels']:,} | "
             + " | ".join(levels)
-            + f" | {persistent['ms']['median']:.3g} ms"
-            + f" | {host['ms']['median'] / persistent['ms']['median']:.1f}x |"
+            + f" | {fastest['ms']['median']:.3g} ms"
+            + f" | {host['ms']['median'] / fastest['ms']['median']:.1f}x |"
         )
     first = next(iter(reports.values()))
     environment = first["environment"]

@@ -240,6 +240,11 @@ def explore(
         append=append,
         block_threads=block_threads,
     )
+    if config.padded:
+        raise ValueError(
+            f"the {append} append leaves gaps between the vertices in its queue, where discoveries "
+            "are looked for; use another"
+        )
     expected = bfs_reference(graph, source, max_depth).distances
     found = RaceReport(graph, source, config, max_depth, expected)
     runs = []

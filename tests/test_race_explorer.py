@@ -195,3 +195,8 @@ def test_refusals() -> None:
         device.allocate(4, np.dtype([("a", np.int64), ("b", np.int64)]), "pairs")
         with pytest.raises(DeviceError, match="the items of 'pairs' have 16 bytes, more than 8"):
             device.watch("pairs", 0)
+
+
+def test_an_append_that_leaves_gaps_is_refused() -> None:
+    with pytest.raises(ValueError, match="scan_padded append leaves gaps"):
+        explore(FRONTIER_MODEL, 0, append="scan_padded", schedules=1)

@@ -88,7 +88,8 @@ def plot(folder: Path, file: Path) -> None:
     width = 0.8 / len(ENGINES)
     for number, engine in enumerate(ENGINES):
         heights = [best(report, engine)["us_per_level"] for report in reports.values()]
-        places = [place + (number - 2) * width for place in range(len(reports))]
+        centre = (len(ENGINES) - 1) / 2
+        places = [place + (number - centre) * width for place in range(len(reports))]
         axes.bar(places, heights, width, label=engine)
     labels = [f"{name}\n{report['levels']:,} levels" for name, report in reports.items()]
     axes.set_xticks(range(len(reports)), labels, fontsize=8)

@@ -1,7 +1,7 @@
 // The barrier of a whole cooperative grid, counting how often it was used.
 //
-// Writes before it are visible to every thread after it. Measured on an H200 at about 1
-// microsecond, whatever the number of blocks and threads.
+// Writes before it are visible to every thread after it. Cost: every block's report to one place in
+// L2 and its answer, whatever the work between. Source: cooperative groups' grid sync.
 #pragma once
 
 #include "platform.cuh"

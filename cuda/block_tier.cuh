@@ -1,7 +1,7 @@
 // The block tier: one block runs level after level alone while the frontier is small.
 //
-// A barrier of one block costs a few hundredths of a microsecond where the grid's costs a whole
-// one, and what a level touches first is in shared memory: the frontier with the first four
+// A barrier of one block never leaves its multiprocessor, where the grid's goes to L2 and back, and
+// what a level touches first is in shared memory: the frontier with the first four
 // neighbours of each vertex, and a bit a vertex for what has been visited. The one global latency
 // of a level is the read of a discovered vertex's packed row, which is under way while its slot is
 // reserved; distances go out unwaited for. Longer rows go on in the CSR arrays. The other blocks

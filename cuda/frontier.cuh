@@ -85,7 +85,8 @@ __device__ __forceinline__ FrontierCount count_of(const FrontierTotals& totals) 
   return {load_relaxed(&totals.count)};
 }
 
-// Whether a frontier that begins at `begin` is all in the queue, and the slots of its arcs in memory.
+// Whether a frontier that begins at `begin` is all in the queue, and the slots of its arcs in
+// memory.
 template <class Policy>
 __device__ __forceinline__ bool fits(const typename Policy::Parameters& parameters, int begin,
                                      FrontierCount count) {

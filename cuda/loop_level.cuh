@@ -1,4 +1,6 @@
-// One level, or one phase of it, a launch, with the loop's state on the device: for host_batched and graph_unrolled.
+// One level, or one phase of it, a launch, with the loop's state on the device: for host_batched
+// and graph_unrolled. Cost: a launch or a graph node a level, and as many empty ones at the end as
+// fit between two looks.
 //
 // Consecutive launches alternate `parity`: each reads one copy of the state's doubled fields and
 // its leader writes the other, so that no thread can read what another has already moved on.

@@ -28,7 +28,8 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
   bool pulling = false;
   FrontierCount count = count_of(state.totals[0]);
   const auto this_frontier = [&] {
-    const int largest = Policy::counts_edges ? load_relaxed(&state.totals[level % 3].largest_degree) : 0;
+    const int largest =
+        Policy::counts_edges ? load_relaxed(&state.totals[level % 3].largest_degree) : 0;
     Frontier frontier = frontier_at(parameters, begin, count, largest, level, explored, pulling);
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state.totals[level % 3].discovered);

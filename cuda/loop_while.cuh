@@ -1,4 +1,5 @@
-// graph_while's reset, and its last level a turn: a level as in loop_level.cuh, then the WHILE node's condition.
+// graph_while's reset, and its last level a turn: a level as in loop_level.cuh, then the WHILE
+// node's condition.
 //
 // A turn of the node costs several microseconds more than a graph node, so its body holds a few
 // levels; only the last decides whether there is another turn. The last block to finish does

@@ -2,7 +2,7 @@
 //
 // Every warp of the team calls visit the same number of times, so that whole warps stay together.
 // Long rows are read four strides at a time, to have several loads in flight; the last stride, and
-// a short row, one at a time.
+// a short row, one at a time. Cost: the row's length rounded up to the team's size, in lane slots.
 #pragma once
 
 #include "frontier.cuh"

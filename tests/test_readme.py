@@ -11,8 +11,9 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from persistent_bfs import ENGINES, cli
+from persistent_bfs import ENGINES, cli, read_graph
 from persistent_bfs.device import emulated_problem
+from persistent_bfs.reference import bfs_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -43,8 +44,13 @@ def test_the_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = _blocks("python")
     exec(compile(code, "README.md", "exec"), {})
     first, *depths = capsys.readouterr().out.splitlines()
-    assert first.split()[2:7] == ["[0", *first.split()[3:7]]
-    assert len(depths) == 3
+    graph = read_graph("road:300x300")
+    expected = bfs_reference(graph, 0)
+    levels, reached = len(expected.frontier_sizes), int(expected.frontier_sizes.sum())
+    assert first.startswith(f"{levels} {reached} {expected.distances[:5]} ")
+    assert [int(depth) for depth in depths] == [
+        len(bfs_reference(graph, source).frontier_sizes) - 1 for source in (0, 5, 17)
+    ]
 
 
 def _shown_commands() -> list[list[str]]:

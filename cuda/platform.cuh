@@ -46,6 +46,70 @@ __device__ __forceinline__ unsigned long long device_nanoseconds() {
   return now;
 }
 
+// Thread block clusters: neighbouring blocks of a grid that are resident together and reach each
+// other's shared memory. From sm_90 on; before, and in a launch without clusters, each block is a
+// cluster of its own. A block must not return while another one still reaches into it: end with a
+// cluster barrier. Source: PTX's barrier.cluster and mapa.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define PERSISTENT_BFS_CLUSTERS 1
+#else
+#define PERSISTENT_BFS_CLUSTERS 0
+#endif
+
+// This block's rank in its cluster, from 0.
+__device__ __forceinline__ int cluster_rank() {
+  int rank = 0;
+#if PERSISTENT_BFS_CLUSTERS
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+
+__device__ __forceinline__ int cluster_blocks() {
+  int blocks = 1;
+#if PERSISTENT_BFS_CLUSTERS
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+#endif
+  return blocks;
+}
+
+// The barrier of the cluster in two halves, with work between that no other thread waits for.
+// What a thread wrote before it arrived is visible to every thread of the cluster that has waited.
+// Whole warps arrive and wait together, as at __syncthreads.
+__device__ __forceinline__ void cluster_arrive() {
+#if PERSISTENT_BFS_CLUSTERS
+  if (cluster_blocks() > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void cluster_wait() {
+#if PERSISTENT_BFS_CLUSTERS
+  if (cluster_blocks() > 1) {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    return;
+  }
+#endif
+  __syncthreads();
+}
+
+__device__ __forceinline__ void cluster_barrier() {
+  cluster_arrive();
+  cluster_wait();
+}
+
+// The address, in the shared memory of block `rank` of the cluster, of what is at `mine` in this
+// block's own. Generic: loads, stores and atomics take it.
+template <class T>
+__device__ __forceinline__ T* shared_of(T* mine, [[maybe_unused]] int rank) {
+#if PERSISTENT_BFS_CLUSTERS
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
+  return there;
+#else
+  return mine;
+#endif
+}
+
 // Lane slots are counted on the emulated device only: a GPU would pay for counting them.
 __device__ __forceinline__ void count_lane_slots(unsigned) {}
 
@@ -65,6 +129,18 @@ inline void store_relaxed(int* address, int value) { simt::store_relaxed(address
 template <class T>
 inline T load_shared(const T* address) {
   return simt::load_relaxed(address);
+}
+inline int cluster_rank() { return simt::cluster_rank(); }
+inline int cluster_blocks() { return simt::cluster_blocks(); }
+inline void cluster_arrive(SIMT_HERE) { simt::cluster_arrive({file, line}); }
+inline void cluster_wait(SIMT_HERE) { simt::cluster_wait({file, line}); }
+inline void cluster_barrier(SIMT_HERE) {
+  simt::cluster_arrive({file, line});
+  simt::cluster_wait({file, line});
+}
+template <class T>
+inline T* shared_of(T* mine, int rank, SIMT_HERE) {
+  return static_cast<T*>(const_cast<void*>(simt::shared_of(mine, rank, {file, line})));
 }
 inline unsigned long long device_nanoseconds() { return 0; }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }

@@ -309,9 +309,12 @@ def cubin(config: Config, architecture: str) -> Path:
     CompileError
         nvcc is missing, too old for the architecture, or refused the source.
     """
+    return compile_cubin(render_stub(config), f"{_name(config)}-{architecture}", architecture)
+
+
+def compile_cubin(text: str, name: str, architecture: str) -> Path:
+    """The cubin of any stub ``text``; raises as `cubin`."""
     compiler = find_nvcc()
-    text = render_stub(config)
-    name = f"{_name(config)}-{architecture}"
     options = (*NVCC_OPTIONS, f"-arch={architecture}")
     target = _cached(text, name, ".cubin", compiler, options)
     if target.is_file():

@@ -33,10 +33,9 @@ class Races {
     clocks.start_anew();
   }
 
-  // Shared memory, whose addresses are offsets, is told apart by its block.
   void see(const SimtAccess& access, unsigned fiber, SimtLaunch& launch) {
     const bool shared = access.kind & SHARED;
-    const std::uint64_t space = shared ? 1ull << 63 | std::uint64_t{access.block} << 32 : 0;
+    const std::uint64_t space = shared ? 1ull << 63 : 0;
     const std::uint64_t begin = space + access.address, end = begin + access.bytes;
     for (std::uint64_t word = begin / WORD; word * WORD < end; ++word) {
       const std::uint64_t from = std::max(begin, word * WORD) % WORD;

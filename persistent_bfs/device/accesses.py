@@ -83,9 +83,9 @@ class Access:
     ``step`` counts the scheduling points that launch number ``launch`` had passed; ``kind`` is
     one of read, write, atomic, relaxed read, relaxed write. ``buffer`` and ``index`` say what was
     accessed (of shared memory and of a kernel's own data the index is in bytes), ``field`` which
-    part of a structured item. ``before`` and ``after`` are what a watched item held just before
-    and just after; None where it was not watched, or had not been written since it was
-    allocated.
+    part of a structured item, ``owner`` which block's shared memory. ``before`` and ``after`` are
+    what a watched item held just before and just after; None where it was not watched, or had not
+    been written since it was allocated.
     """
 
     kernel: str
@@ -100,6 +100,7 @@ class Access:
     source: SourceLine
     before: int | float | None = None
     after: int | float | None = None
+    owner: int | None = None
 
     @property
     def writes(self) -> bool:
@@ -108,8 +109,9 @@ class Access:
 
     @property
     def place(self) -> str:
-        """What was accessed: ``distances[3]``."""
-        return f"{self.buffer}[{self.index}]{self.field}"
+        """What was accessed: ``distances[3]``, or ``shared memory of block 3[16]``."""
+        of = "" if self.owner in (None, self.block) else f" of block {self.owner}"
+        return f"{self.buffer}{of}[{self.index}]{self.field}"
 
     def __str__(self) -> str:
         return f"{self.kind} by block {self.block}, thread {self.thread} at {self.source}"
@@ -223,7 +225,8 @@ class Decoder:
             "source": self.lines.find(record["callers"].tolist()),
         }
         if kind & SHARED:
-            return Access(**common, buffer="shared memory", index=address, field="")
+            owner, offset = divmod(address, 1 << 32)
+            return Access(**common, buffer="shared memory", index=offset, field="", owner=owner)
         for buffer in self.buffers:
             if 0 <= address - buffer.address < buffer.nbytes:
                 index, offset = divmod(address - buffer.address, buffer.dtype.itemsize)

@@ -75,21 +75,23 @@ __device__ __forceinline__ int cluster_blocks() {
 
 // The barrier of the cluster in two halves, with work between that no other thread waits for.
 // What a thread wrote before it arrived is visible to every thread of the cluster that has waited.
-// Whole warps arrive and wait together, as at __syncthreads.
+// Whole warps arrive and wait together, as at __syncthreads, which it is where the block has its
+// cluster to itself (the assembler puts in both and asks how the kernel was launched).
+//
+// Cost: the report and the answer between multiprocessors, and a fence of all memory, not of shared
+// memory alone; L1 is emptied.
 __device__ __forceinline__ void cluster_arrive() {
 #if PERSISTENT_BFS_CLUSTERS
-  if (cluster_blocks() > 1) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #endif
 }
 
 __device__ __forceinline__ void cluster_wait() {
 #if PERSISTENT_BFS_CLUSTERS
-  if (cluster_blocks() > 1) {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    return;
-  }
-#endif
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
   __syncthreads();
+#endif
 }
 
 __device__ __forceinline__ void cluster_barrier() {

@@ -17,7 +17,8 @@ struct SimtStep {  // one line of a recorded schedule
   std::uint32_t points;  // scheduling points until it was switched away; 0: until it waited
 };
 
-enum SimtKind : std::uint32_t { READ = 1, WRITE = 2, ATOMIC = 4, SHARED = 8 };
+// EXIT: a block has returned, and its shared memory with it.
+enum SimtKind : std::uint32_t { READ = 1, WRITE = 2, ATOMIC = 4, SHARED = 8, EXIT = 16 };
 
 struct SimtAccess {          // one access, as seen when it happens
   std::uint64_t address;     // of SHARED memory: whose block it is times 2^32, and the offset

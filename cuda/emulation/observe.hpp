@@ -101,4 +101,19 @@ __attribute__((noinline)) inline void observe(const void* pointer, std::size_t b
     log(access, *item);
 }
 
+// The last thread of a block has returned.
+inline void observe_exit() {
+  const Fiber& self = *run.current;
+  const Block& block = *self.block;
+  run.races.clocks.meet(id_of(*block.fibers), run.launch->threads);
+  SimtAccess exit{};
+  exit.address = place_in_shared(block.arena);
+  exit.step = run.points;
+  exit.block = block.index;
+  exit.thread = self.thread;
+  exit.bytes = static_cast<std::uint32_t>(run.arena_bytes);
+  exit.kind = EXIT | SHARED;
+  run.races.see_exit(exit, id_of(self), *run.launch);
+}
+
 }  // namespace simt

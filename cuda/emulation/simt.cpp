@@ -108,7 +108,10 @@ static std::size_t static_bytes() { return (run.library->shared_bytes + 15) / 16
   // CUDA's barriers of blocks and clusters wait for those that are left.
   if (--block.live && block.arrived == block.live) release(block, waits_at_barrier(block)->waits);
   Cluster& cluster = *block.cluster;
-  if (checks_races()) run.races.clocks.arrive(id_of(self));
+  if (checks_races()) {
+    run.races.clocks.arrive(id_of(self));
+    if (!block.live && run.launch->cluster > 1) observe_exit();
+  }
   if (self.arrival == Arrival::arrived) --cluster.arrived;
   self.arrival = Arrival::none;
   if (--cluster.live && cluster.arrived == cluster.live) release(cluster);

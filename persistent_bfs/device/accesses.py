@@ -40,13 +40,14 @@ ITEM = np.dtype([("base", np.uint64), ("bytes", np.uint64)])
 # What fresh memory holds, so that reading it unset shows.
 POISON = 0xCC
 
-READ, WRITE, ATOMIC, SHARED = 1, 2, 4, 8
+READ, WRITE, ATOMIC, SHARED, EXIT = 1, 2, 4, 8, 16
 KINDS = {
     READ: "read",
     WRITE: "write",
     ATOMIC | READ | WRITE: "atomic",
     ATOMIC | READ: "relaxed read",
     ATOMIC | WRITE: "relaxed write",
+    EXIT: "exit",
 }
 
 # Where CUDA's words are defined, rather than used.
@@ -69,6 +70,9 @@ class SourceLine:
         return _lines(compiler.source_folder() / self.file).get(self.line, "")
 
 
+END = SourceLine("the kernel's end", 0)  # where a block exits
+
+
 @cache
 def _lines(path: Path) -> dict[int, str]:
     if not path.is_file():
@@ -81,7 +85,8 @@ class Access:
     """One access of a thread to memory.
 
     ``step`` counts the scheduling points that launch number ``launch`` had passed; ``kind`` is
-    one of read, write, atomic, relaxed read, relaxed write. ``buffer`` and ``index`` say what was
+    one of read, write, atomic, relaxed read, relaxed write; or exit, when a block returned and its
+    shared memory with it. ``buffer`` and ``index`` say what was
     accessed (of shared memory and of a kernel's own data the index is in bytes), ``field`` which
     part of a structured item, ``owner`` which block's shared memory. ``before`` and ``after`` are
     what a watched item held just before and just after; None where it was not watched, or had not
@@ -222,7 +227,7 @@ class Decoder:
             "block": int(record["block"]),
             "thread": int(record["thread"]),
             "kind": KINDS[kind & ~SHARED],
-            "source": self.lines.find(record["callers"].tolist()),
+            "source": END if kind & EXIT else self.lines.find(record["callers"].tolist()),
         }
         if kind & SHARED:
             owner, offset = divmod(address, 1 << 32)

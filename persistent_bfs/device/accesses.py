@@ -126,6 +126,7 @@ class Access:
 class DataRace:
     """Two accesses to the same bytes that nothing orders, at least one a write, one plain.
 
+    Or one to the shared memory of another block, and that block's exit.
     The first of ``count`` such pairs from the same two lines.
     """
 
@@ -139,6 +140,12 @@ class DataRace:
         each = (self.first, self.second)
         return (self.first.kernel, *((a.kind, a.buffer, a.field, a.source) for a in each))
 
+    @property
+    def place(self) -> str:
+        """What both accessed: of shared memory it says whose, if that is not plain."""
+        foreign = (a.place for a in (self.second, self.first) if a.owner not in (None, a.block))
+        return next(foreign, self.second.place)
+
     def again(self, count: int) -> DataRace:
         """This race, seen ``count`` times more."""
         return replace(self, count=self.count + count)
@@ -146,7 +153,7 @@ class DataRace:
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
-            f"data race in kernel {self.first.kernel} on {self.second.place}: {self.first}, then "
+            f"data race in kernel {self.first.kernel} on {self.place}: {self.first}, then "
             f"{self.second}, in no order ({times})"
         )
 

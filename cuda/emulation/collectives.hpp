@@ -51,7 +51,12 @@ inline void release(Cluster& cluster) {
   const unsigned count = run.launch->cluster * run.launch->threads;
   cluster.arrived = 0;
   ++run.counters.cluster_barriers;
-  if (checks_races()) run.races.clocks.complete(first, count);
+  if (checks_races()) {
+    const unsigned together = cluster.orders ? count : run.launch->threads;
+    for (unsigned i = first; i < first + count; i += together)
+      run.races.clocks.complete(i, together);
+  }
+  cluster.orders = true;
   for (unsigned b = 0; b < run.launch->cluster; ++b) cluster.blocks[b].first_at_cluster = nullptr;
   for (unsigned i = first; i < first + count; ++i) {
     Fiber& fiber = run.fibers[i];
@@ -171,7 +176,7 @@ void grid_barrier(Site site) {
 }
 
 // Blocks of a cluster may arrive at different lines; the threads of one may not.
-void cluster_arrive(Site site) {
+void cluster_arrive(Site site, bool for_all) {
   sync_point();
   const Operation operation = Operation::cluster_barrier;
   Fiber& self = *run.current;
@@ -188,6 +193,7 @@ void cluster_arrive(Site site) {
   self.arrived_at = site;
   if (checks_races()) run.races.clocks.arrive(id_of(self));
   Cluster& cluster = *block.cluster;
+  cluster.orders &= for_all;
   if (++cluster.arrived == cluster.live) release(cluster);
 }
 

@@ -78,7 +78,7 @@ void grid_barrier(Site site);
 // A launch without clusters has clusters of one block.
 __attribute__((const)) int cluster_rank();
 __attribute__((const)) int cluster_blocks();
-void cluster_arrive(Site site);
+void cluster_arrive(Site site, bool for_all = true);  // or for its own block only
 void cluster_wait(Site site);
 const void* shared_of(const void* mine, int rank, Site site);
 

@@ -55,6 +55,7 @@ struct Cluster {
   char* arenas;  // of its blocks, one behind the other
   unsigned live;
   unsigned arrived = 0;  // at its barrier
+  bool orders = true;    // whether the barrier orders what its blocks did, not only what each did
 };
 
 struct Block {

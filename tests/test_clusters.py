@@ -181,10 +181,17 @@ def check_through_global(bench: Bench, size: int) -> None:
     assert (bench.run("through_global", 2 * size * 64, shape=shape) == 2).all()
 
 
-def check_fence_then_flag(bench: Bench, size: int) -> None:
+def check_fence_then_count(bench: Bench, size: int) -> None:
     shape = LaunchShape(2 * size, 32, cluster=size)
-    words = bench.run("fence_then_flag", 2 * size * 32 + 2, shape=shape)
+    words = bench.run("fence_then_count", 2 * size * 32 + 2, shape=shape)
     assert words[-2:].tolist() == [2, 2 * size * 32]
+
+
+def check_grid_between(bench: Bench, size: int) -> None:
+    shape = LaunchShape(2 * size, 64, cluster=size)
+    words = bench.run("grid_between", 2 * size * 64, shape=shape, grid=True).reshape(-1, 64)
+    places = np.arange(2 * size * 64).reshape(-1, 64)
+    assert np.array_equal(words, places[peer_of(2 * size, size)])
 
 
 def check_some_return(bench: Bench, size: int) -> None:
@@ -202,7 +209,8 @@ CHECKS = [
     check_levels,
     check_work_between,
     check_through_global,
-    check_fence_then_flag,
+    check_grid_between,
+    check_fence_then_count,
     check_some_return,
 ]
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
@@ -293,6 +301,20 @@ def test_a_wave_holds_whole_clusters() -> None:
 
 
 @needs_emulation
+@pytest.mark.parametrize(("schedule", "seed"), SCHEDULES)
+def test_a_replay_is_the_same_run(schedule: str, seed: int) -> None:
+    # Whether a word was there when it was read is the schedule's choice.
+    with EmulatedDevice(schedule=schedule, seed=seed, record=True) as original:
+        shape = LaunchShape(4, 32, cluster=2)
+        seen = Bench(original).run("racy_exchange", 128, shape=shape, n=1)
+        with EmulatedDevice() as again:
+            again.replay(original.recorded)
+            replayed = Bench(again).run("racy_exchange", 128, shape=shape, n=1)
+            assert np.array_equal(seen, replayed)
+            assert again.counters == original.counters
+
+
+@needs_emulation
 def test_cluster_barriers_are_counted_once_a_cluster() -> None:
     with EmulatedDevice() as device:
         Bench(device).run("exchange", 4 * 64, shape=LaunchShape(4, 64, cluster=2))
@@ -345,6 +367,14 @@ def test_races_between_blocks_of_a_cluster(scheduled: Bench, name: str) -> None:
     assert all(race.first.block != race.second.block for race in races)
     owners = {race.first.owner is None for race in races}
     assert owners == {name == "racy_through_global"}
+
+
+def test_a_cluster_barrier_without_fences_passes_on_nothing_to_other_clusters(
+    scheduled: Bench,
+) -> None:
+    races = find_races(scheduled, "racy_count", LaunchShape(4, 32, cluster=2), 4 * 32 + 2)
+    assert {(race.first.kind, race.second.kind) for race in races} == {("write", "read")}
+    assert {(race.first.block // 2, race.second.block) for race in races} == {(1, 0)}
 
 
 def test_a_block_that_returns_before_its_reader_is_a_race_or_an_error(scheduled: Bench) -> None:

@@ -182,8 +182,8 @@ void cluster_arrive(Site site, bool for_all) {
   Fiber& self = *run.current;
   Block& block = *self.block;
   if (self.arrival != Arrival::none)
-    fail_here("arrives at " + what(operation, site) + " without having waited since it arrived at " +
-              what(operation, self.arrived_at));
+    fail_here("arrives at " + what(operation, site) +
+              " without having waited since it arrived at " + what(operation, self.arrived_at));
   if (!block.first_at_cluster)
     block.first_at_cluster = &self;
   else if (const Fiber& other = *block.first_at_cluster; !same(other.arrived_at, site))

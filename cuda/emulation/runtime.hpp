@@ -55,13 +55,12 @@ enum class Operation : std::uint8_t {
 // What messages call them, in the same order.
 constexpr const char* NAMES[] = {"nothing",           "__syncthreads",       "__syncthreads_or",
                                  "__syncthreads_and", "__syncthreads_count", "grid sync",
-                                 "cluster barrier",
-                                 "__syncwarp",        "__ballot_sync",       "__any_sync",
-                                 "__all_sync",        "__shfl_sync",         "__shfl_up_sync",
-                                 "__shfl_down_sync",  "__shfl_xor_sync",     "__match_any_sync",
-                                 "__match_all_sync",  "__reduce_add_sync",   "__reduce_min_sync",
-                                 "__reduce_max_sync", "__reduce_and_sync",   "__reduce_or_sync",
-                                 "__reduce_xor_sync"};
+                                 "cluster barrier",   "__syncwarp",          "__ballot_sync",
+                                 "__any_sync",        "__all_sync",          "__shfl_sync",
+                                 "__shfl_up_sync",    "__shfl_down_sync",    "__shfl_xor_sync",
+                                 "__match_any_sync",  "__match_all_sync",    "__reduce_add_sync",
+                                 "__reduce_min_sync", "__reduce_max_sync",   "__reduce_and_sync",
+                                 "__reduce_or_sync",  "__reduce_xor_sync"};
 
 // Who is running: constant within a thread, so the compiler may keep the answer.
 __attribute__((const)) Index thread_index();

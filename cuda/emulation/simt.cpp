@@ -155,8 +155,7 @@ static void run_wave(unsigned first_block, unsigned blocks) {
     block.arena = arena + b * run.arena_stride;
     block.live = threads;
     block.cluster = &run.clusters[b / cluster_blocks];
-    if (b % cluster_blocks == 0)
-      *block.cluster = {&block, block.arena, cluster_blocks * threads};
+    if (b % cluster_blocks == 0) *block.cluster = {&block, block.arena, cluster_blocks * threads};
     for (unsigned thread = 0; thread < threads; ++thread, ++id) {
       Fiber& fiber = run.fibers[id];
       fiber.stack = run.stacks[id];
@@ -214,8 +213,8 @@ const void* shared_of(const void* mine, int rank, Site site) {
   if (offset >= run.arena_bytes)
     fail_here(call() + text(": %p is not in the block's shared memory", mine));
   if (rank < 0 || rank >= cluster_blocks())
-    fail_here(call() + text(": there is no block of rank %d in a cluster of %d", rank,
-                            cluster_blocks()));
+    fail_here(call() +
+              text(": there is no block of rank %d in a cluster of %d", rank, cluster_blocks()));
   return run.peers + rank * run.arena_stride + offset;
 }
 

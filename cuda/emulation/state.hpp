@@ -64,8 +64,8 @@ struct Block {
   Fiber* fibers;
   char* arena;  // its shared memory
   unsigned live;
-  unsigned arrived = 0;  // at a barrier
-  unsigned votes = 0;    // of those, with a true predicate
+  unsigned arrived = 0;                     // at a barrier
+  unsigned votes = 0;                       // of those, with a true predicate
   const Fiber* first_at_cluster = nullptr;  // the first of its threads at the cluster's barrier
 };
 
@@ -86,8 +86,8 @@ struct Run {
   char* stack = nullptr;  // of the current thread
   char* arena = nullptr;  // of its block
   std::size_t arena_bytes = 0;
-  const char* peers = nullptr;   // the arenas of the block's cluster
-  std::size_t peer_bytes = 0;    // their size; 0 where a block has its cluster to itself
+  const char* peers = nullptr;      // the arenas of the block's cluster
+  std::size_t peer_bytes = 0;       // their size; 0 where a block has its cluster to itself
   std::uint64_t points = 0;         // scheduling points passed, by all threads
   std::uint64_t switch_at = ~0ull;  // the point at which the current thread must leave
   unsigned park_chance = 0;         // of 256, at a plain write

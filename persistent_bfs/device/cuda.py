@@ -545,7 +545,8 @@ class CudaDevice(Device):
         shape = LaunchShape(cluster, threads, shared_bytes, cluster)
         prepared = _Configuration(self.cu, shape, self.cu.CUstream(0), cooperative=False)
         answer = self.cu.cuOccupancyMaxActiveClusters(kernel.handle, prepared.configuration)
-        return cluster * int(_check(answer, f"cuOccupancyMaxActiveClusters of {kernel.name}"))
+        call = f"cuOccupancyMaxActiveClusters of {kernel.name}, {shape}"
+        return cluster * int(_check(answer, call))
 
     def allow_shared(self, kernel: Kernel, shared_bytes: int) -> None:
         """As `Device.allow_shared`."""

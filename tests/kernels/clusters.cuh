@@ -171,24 +171,40 @@ KERNEL(racy_through_global) {
   out[place()] += seen;
 }
 
-// A fence by each, a barrier, and one thread's flag: as with the barrier of a block.
-KERNEL(fence_then_flag) {
-  __shared__ int word;
-  out[place()] = 1;
-  __threadfence();
+// The grid meets between the halves: what came before it is known to all the same.
+KERNEL(grid_between) {
+  __shared__ int row[1024];
+  cluster_arrive();
+  row[threadIdx.x] = place();
+  cg::this_grid().sync();
+  cluster_wait();
+  out[place()] = *shared_of(&row[threadIdx.x], next_rank());
   cluster_barrier();
-  if (threadIdx.x == 0 && cluster_rank() == 0) {
-    atomicAdd(&out[gridDim.x * blockDim.x], 1);
+}
+
+// A fence by each, a barrier, and one thread's count for all: as with the barrier of a block.
+template <class Fence>
+__device__ __forceinline__ void count_clusters(int* out, Fence fence) {
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  out[place()] = 1;
+  fence();
+  cluster_barrier();
+  if (threadIdx.x == 0 && cluster_rank() == 0) atomicAdd(&out[threads], 1);
+  if (place() != 0) return;
+  const int clusters = static_cast<int>(gridDim.x) / cluster_blocks();
+  while (persistent_bfs::load_relaxed(&out[threads]) < clusters) {
   }
-  if (place() == 0) {
-    const int clusters = static_cast<int>(gridDim.x) / cluster_blocks();
-    while (persistent_bfs::load_relaxed(&out[gridDim.x * blockDim.x]) < clusters) {
-    }
-    __threadfence();
-    word = 0;
-    for (int i = 0; i < static_cast<int>(gridDim.x * blockDim.x); ++i) word += out[i];
-    out[gridDim.x * blockDim.x + 1] = word;
-  }
+  __threadfence();
+  int sum = 0;
+  for (int i = 0; i < threads; ++i) sum += out[i];
+  out[threads + 1] = sum;
+}
+
+KERNEL(fence_then_count) {
+  count_clusters(out, [] { __threadfence(); });
+}
+KERNEL(racy_count) {
+  count_clusters(out, [] {});
 }
 
 KERNEL(some_return) {
@@ -230,9 +246,7 @@ KERNEL(bug_rank) {
   out[place()] = *shared_of(&word, n);
 }
 
-KERNEL(bug_not_shared) {
-  *shared_of(out, 0) = 1;
-}
+KERNEL(bug_not_shared) { *shared_of(out, 0) = 1; }
 
 KERNEL(bug_twice_mapped) {
   __shared__ int word;

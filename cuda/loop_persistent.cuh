@@ -25,16 +25,17 @@ class PersistentSearch {
   using Parameters = typename Policy::Parameters;
   using Tier = typename Policy::template Tier<Policy>;
 
+  // What is searched is read where the graph that launches the kernel has copied it.
   __device__ __forceinline__ PersistentSearch(const Parameters& parameters,
                                               const LaunchArguments& launch)
       : parameters_(parameters),
         state_(*parameters.state),
-        max_depth_(launch.request.max_depth),
+        max_depth_(parameters.request->max_depth),
         tier_(launch.tier_slots) {
     if constexpr (Tier::exists) {
       if (tier_.is_member()) tier_.clear(parameters_);
     }
-    reset<Policy>(parameters_, launch.request);
+    reset<Policy>(parameters_, *parameters.request);
     barrier_.wait();
     now_ = {0, 0, 0, 1, 0, count_of(state_.totals[0]), 0};
   }

@@ -258,6 +258,14 @@ __device__ __forceinline__ unsigned fetch_or_cluster_if(bool wanted, shared_addr
 #endif
 }
 
+// The multiprocessor's own clock: a few cycles to read, where the device's takes as long as half a
+// narrow level.
+__device__ __forceinline__ unsigned long long multiprocessor_cycles() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return now;
+}
+
 // Lane slots are counted on the emulated device only: a GPU would pay for counting them.
 __device__ __forceinline__ void count_lane_slots(unsigned) {}
 
@@ -291,6 +299,7 @@ inline T* shared_of(T* mine, int rank, SIMT_HERE) {
   return static_cast<T*>(const_cast<void*>(simt::shared_of(mine, rank, {file, line})));
 }
 inline unsigned long long device_nanoseconds() { return 0; }
+inline unsigned long long multiprocessor_cycles() { return 0; }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 
 using shared_address = char*;

@@ -35,7 +35,9 @@ struct Layout {
   int capacity;
 
   static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
-  static constexpr int COUNTERS = 16;
+  // Counters 0 to 2 are a frontier's slots, and rotate; what they are counted with is TALLY_EDGES
+  // and TALLY_VERTICES on. The others are the tier's own, from 4 on.
+  static constexpr int COUNTERS = 32;
 
   __device__ __forceinline__ Slots slots(int which) const {
     return {{begin + which * capacity * 16}, {begin + capacity * (32 + 4 * which)}};
@@ -75,13 +77,45 @@ struct RunningReserve {
   }
 };
 
+// What the trace wants to know of a level: arcs walked, and vertices discovered. Counted in shared
+// memory beside the next frontier's slots, or by a warp that is alone in registers.
+constexpr int TALLY_EDGES = 12;
+constexpr int TALLY_VERTICES = 16;
+
+__device__ __forceinline__ shared_address tally_edges(shared_address slot_counter) {
+  return slot_counter + 4 * TALLY_EDGES;
+}
+__device__ __forceinline__ shared_address tally_vertices(shared_address slot_counter) {
+  return slot_counter + 4 * TALLY_VERTICES;
+}
+
+struct SharedTally {
+  shared_address slot_counter;
+
+  __device__ __forceinline__ void add_edges(int edges, int lane) const {
+    fetch_add_shared_if(lane == 0, tally_edges(slot_counter) + 4 * lane, edges);
+  }
+  __device__ __forceinline__ void add_vertices(int vertices, int lane) const {
+    fetch_add_shared_if(lane == 0, tally_vertices(slot_counter) + 4 * lane, vertices);
+  }
+};
+
+struct RegisterTally {
+  int& edges;
+  int& vertices;
+
+  __device__ __forceinline__ void add_edges(int more, int) const { edges += more; }
+  __device__ __forceinline__ void add_vertices(int more, int) const { vertices += more; }
+};
+
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
 // the next slot is.
-template <class Policy, class Bits, class Reserve>
+template <class Policy, class Bits, class Reserve, class Tally>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
+  Tally tally;
   Slots next;
   int capacity;
   int distance;
@@ -116,9 +150,7 @@ struct SlotVisit {
       if constexpr (Policy::predecessors) parameters.predecessors[v] = source;
     }
     work.found += discovered;
-    if constexpr (Policy::trace) {
-      if (lane == 0) atomicAdd(&parameters.trace[distance].frontier_size, __popc(ballot));
-    }
+    if constexpr (Policy::trace) tally.add_vertices(__popc(ballot), lane);
     const bool stored = discovered && slot < capacity;
     next.rows.store_if(stored, slot, first);
     if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
@@ -144,21 +176,19 @@ struct OwnSlots {
   }
 };
 
-template <class Policy>
-__device__ __forceinline__ void count_arcs(const typename Policy::Parameters& parameters,
-                                           int level, bool valid, int lane, TierWork& work) {
+// By whole warps; `valid` says that this lane has an arc.
+template <class Policy, class Tally>
+__device__ __forceinline__ void count_arcs(bool valid, int lane, const Tally& tally,
+                                           TierWork& work) {
   if constexpr (Policy::counts_edges) work.edges += valid;
-  if constexpr (Policy::trace) {
-    const unsigned arcs = __popc(__ballot_sync(FULL_WARP, valid));
-    if (lane == 0 && arcs != 0) atomicAdd(&parameters.trace[level].edges, 1ull * arcs);
-  }
+  if constexpr (Policy::trace) tally.add_edges(__popc(__ballot_sync(FULL_WARP, valid)), lane);
 }
 
 // The arcs that the packed rows of hubs had no room for, each hub's by the whole warp; `vertex` is
 // the hub of a lane that read MORE_NEIGHBOURS.
 template <class Policy, class Visit>
 __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& parameters,
-                                           int level, bool is_hub, vertex_t vertex, int lane,
+                                           bool is_hub, vertex_t vertex, int lane,
                                            Visit& visit, TierWork& work) {
   for (unsigned hubs = __ballot_sync(FULL_WARP, is_hub); hubs != 0; hubs &= hubs - 1) {
     const vertex_t source = __shfl_sync(FULL_WARP, vertex, __ffs(hubs) - 1);
@@ -169,7 +199,7 @@ __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& pa
       vertex_t v = NO_NEIGHBOUR;
       if (mine) v = __ldg(parameters.col_indices + begin + step + lane);
       if (lane == 0) count_lane_slots(WARP_SIZE);
-      count_arcs<Policy>(parameters, level, mine, lane, work);
+      count_arcs<Policy>(mine, lane, visit.tally, work);
       const bool unvisited = visit.bits.look_unvisited(mine, v);
       visit(unvisited ? entry_of(v, degree_of(parameters, v)) : NO_NEIGHBOUR, unvisited, source);
     }
@@ -179,20 +209,20 @@ __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& pa
 // A warp's 32 arcs of the frontier, arc `arc` this lane's.
 template <class Policy, class Source, class Visit>
 __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& parameters,
-                                            const Source& frontier, int level, int arc, int lane,
+                                            const Source& frontier, int arc, int lane,
                                             Visit& visit, TierWork& work) {
   const int entry = frontier.entry(arc);
   if (lane == 0) count_lane_slots(WARP_SIZE);
   const bool valid = entry >= 0;
   vertex_t source = NO_VERTEX;
   if constexpr (Policy::predecessors) source = frontier.vertex(valid, arc);
-  count_arcs<Policy>(parameters, level, valid, lane, work);
+  count_arcs<Policy>(valid, lane, visit.tally, work);
   visit(entry, valid, source);
   if constexpr (Policy::has_hubs) {
     const bool is_hub = entry == MORE_NEIGHBOURS;
     if (__any_sync(FULL_WARP, is_hub)) {
       source = frontier.vertex(is_hub, arc);
-      visit_hubs<Policy>(parameters, level, is_hub, source, lane, visit, work);
+      visit_hubs<Policy>(parameters, is_hub, source, lane, visit, work);
     }
   }
 }
@@ -222,32 +252,89 @@ __device__ __forceinline__ void enter_slots(const typename Policy::Parameters& p
   }
 }
 
-// What a level leaves in the trace, by the tier's leader as it begins; what others add to is cleared
-// while nobody does.
+// The trace of a run of narrow levels, by the tier's leader. Times are in the multiprocessor's
+// cycles until the run is over.
 template <class Policy>
-__device__ __forceinline__ void trace_narrow_level(const typename Policy::Parameters& parameters,
-                                                   int level, Mapping mapping) {
-  if constexpr (Policy::trace) {
-    const unsigned long long now = device_nanoseconds();
-    LevelRecord* const record = parameters.trace + level;
-    if (level > 0) record[-1].end_nanoseconds = now;
-    record[0].begin_nanoseconds = now;
-    record[0].end_nanoseconds = 0;
-    record[0].mapping = mapping;
-    record[0].pulled = 0;
-    record[1].edges = 0;
-    record[2].frontier_size = 0;
-  }
-}
+struct NarrowTrace {
+  const typename Policy::Parameters& parameters;
+  int entry;                   // the run's first level
+  SharedArray<int> clocks;     // 8 words: nanoseconds and cycles, at the run's begin and end
 
-// Before the first narrow level of a run, and a barrier of the tier.
-template <class Policy>
-__device__ __forceinline__ void trace_entry(const typename Policy::Parameters& parameters,
-                                            int level, int size) {
-  if constexpr (Policy::trace) {
-    parameters.trace[level].frontier_size = size;
-    parameters.trace[level + 1].frontier_size = 0;
+  __device__ __forceinline__ NarrowTrace(const typename Policy::Parameters& parameters, int entry,
+                                         SharedArray<int> clocks)
+      : parameters(parameters), entry(entry), clocks(clocks) {}
+
+  // Before the first level.
+  __device__ __forceinline__ void enter(int size) const {
+    if constexpr (Policy::trace) {
+      parameters.trace[entry].frontier_size = size;
+      tell_time(0);
+    }
   }
-}
+
+  __device__ __forceinline__ void begin(int level, Mapping mapping) const {
+    if constexpr (Policy::trace) {
+      const unsigned long long now = multiprocessor_cycles();
+      LevelRecord* const record = parameters.trace + level;
+      if (level > entry) record[-1].end_nanoseconds = now;
+      record[0].begin_nanoseconds = now;
+      record[0].mapping = mapping;
+      record[0].pulled = 0;
+    }
+  }
+
+  // What the level before `level` came to.
+  __device__ __forceinline__ void tally(int level, int edges, int vertices) const {
+    if constexpr (Policy::trace) {
+      if (level == entry) return;
+      parameters.trace[level - 1].edges = edges;
+      parameters.trace[level].frontier_size = vertices;
+    }
+  }
+
+  // After the last level, `level` - 1; a barrier of the block comes after it.
+  __device__ __forceinline__ void leave(int level) const {
+    if constexpr (Policy::trace) {
+      if (level > entry) parameters.trace[level - 1].end_nanoseconds = multiprocessor_cycles();
+      parameters.trace[level].end_nanoseconds = 0;
+      parameters.trace[level].edges = 0;
+      tell_time(4);
+    }
+  }
+
+  // By the whole of the leader's block: the levels' times, as the device's clock has them.
+  __device__ __forceinline__ void tell_nanoseconds(int level) const {
+    if constexpr (Policy::trace) {
+      const unsigned long long first = time(0), first_cycles = time(2);
+      const unsigned long long last = time(4), last_cycles = time(6);
+      const double nanoseconds_a_cycle =
+          static_cast<double>(last - first) /
+          static_cast<double>(last_cycles > first_cycles ? last_cycles - first_cycles : 1);
+      const auto at = [&](unsigned long long cycles) {
+        return first + static_cast<unsigned long long>(
+                           static_cast<double>(cycles - first_cycles) * nanoseconds_a_cycle);
+      };
+      for (int i = entry + thread_in_block(); i < level; i += blockDim.x) {
+        LevelRecord& record = parameters.trace[i];
+        record.begin_nanoseconds = at(record.begin_nanoseconds);
+        record.end_nanoseconds = at(record.end_nanoseconds);
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void tell_time(int place) const {
+    tell(place, device_nanoseconds());
+    tell(place + 2, multiprocessor_cycles());
+  }
+  __device__ __forceinline__ void tell(int place, unsigned long long value) const {
+    store_shared_at(clocks.at(place), static_cast<int>(value));
+    store_shared_at(clocks.at(place + 1), static_cast<int>(value >> 32));
+  }
+  __device__ __forceinline__ unsigned long long time(int place) const {
+    return static_cast<unsigned>(load_shared_at(clocks.at(place))) |
+           static_cast<unsigned long long>(load_shared_at(clocks.at(place + 1))) << 32;
+  }
+};
 
 }  // namespace persistent_bfs::tier

@@ -28,7 +28,7 @@ LONG = 1 << 30  # beside the number of a long neighbour
 NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 
 # cuda/tier/slots.cuh: what a block's shared memory holds beside the visited bits.
-SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 64
+SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 128
 
 NO_DEPTH_LIMIT = 2**31 - 1
 

@@ -315,12 +315,10 @@ class BFS:
             device.take_counts()
             stream.counters.reset()
             started = time.perf_counter()
-            begin = stream.record()
             outcome = self._engine.run(source, limit, self.time_limit)
-            end = stream.record()
             launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
-            device_ms = stream.elapsed_ms(begin, end)
             wall_ms = (time.perf_counter() - started) * 1e3
+            device_ms = self._engine.device_ms()
             counts = device.take_counts()
             trace = self._read_trace(outcome.depth + 1) if self.config.trace else None
         return self._result(

@@ -21,6 +21,7 @@ from persistent_bfs import (
     Graph,
     SearchTimeout,
     bfs,
+    layout,
     read_graph,
 )
 from persistent_bfs.config import Config

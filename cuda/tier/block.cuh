@@ -79,9 +79,10 @@ struct Block {
 
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
+    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
     if (is_leader()) {
       begin_work(parameters);
-      trace_entry<Policy>(parameters, now.level, size);
+      trace.enter(size);
     }
     __syncthreads();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
@@ -92,8 +93,16 @@ struct Block {
     do {
       if (slots <= warp_slots) {
         if (thread < WARP_SIZE) {
+          int edges = load_shared_at(tally_edges(spent));
+          int vertices = load_shared_at(tally_vertices(spent));
           do {
-            slots = warp_level(parameters, here, next, now.level, slots, lane, work);
+            if (lane == 0) {
+              trace.tally(now.level, edges, vertices);
+              trace.begin(now.level, BY_ONE_WARP);
+            }
+            edges = vertices = 0;
+            slots = warp_level(parameters, here, next, now.level, slots, lane,
+                               {edges, vertices}, work);
             const Slots spent_slots = here;
             here = next;
             next = spent_slots;
@@ -101,8 +110,10 @@ struct Block {
           } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
           if (lane == 0) {
             store_shared_at(spent, 0);
-            store_shared_at(growing, 0);
-            store_shared_at(cleared, 0);
+            store_shared_at(tally_edges(spent), edges);
+            store_shared_at(tally_vertices(spent), vertices);
+            clear_counter(growing);
+            clear_counter(cleared);
             store_shared_at(told.at(0), slots);
             store_shared_at(told.at(1), now.level);
           }
@@ -118,7 +129,15 @@ struct Block {
         now.level = level;
         continue;
       }
-      level(parameters, here, next, now.level, slots, growing, cleared, thread, work);
+      if (thread == 0) {
+        clear_counter(cleared);
+        if constexpr (Policy::trace) {
+          trace.tally(now.level, load_shared_at(tally_edges(spent)),
+                      load_shared_at(tally_vertices(spent)));
+          trace.begin(now.level, BY_ONE_BLOCK);
+        }
+      }
+      level(parameters, here, next, now.level, slots, growing, thread, work);
       __syncthreads();
       const Slots spent_slots = here;
       here = next;
@@ -130,41 +149,51 @@ struct Block {
       ++now.level;
       slots = load_shared_at(spent);
     } while (slots > 0 && slots <= capacity && now.level < max_depth);
-    if (is_leader()) trace_end<Policy>(parameters, now.level - 1);
+    if constexpr (Policy::trace) {
+      if (is_leader()) {
+        trace.tally(now.level, load_shared_at(tally_edges(spent)),
+                    load_shared_at(tally_vertices(spent)));
+        trace.leave(now.level);
+      }
+      __syncthreads();
+      trace.tell_nanoseconds(now.level);
+    }
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
 
  private:
+  static __device__ __forceinline__ void clear_counter(shared_address counter) {
+    store_shared_at(counter, 0);
+    if constexpr (Policy::trace) {
+      store_shared_at(tally_edges(counter), 0);
+      store_shared_at(tally_vertices(counter), 0);
+    }
+  }
+
   // A level by the whole block; the next frontier's slots are counted in `growing`.
   __device__ __forceinline__ void level(const Parameters& parameters, const Slots& here,
                                         const Slots& next, int level, int slots,
-                                        shared_address growing, shared_address cleared,
-                                        int thread, TierWork& work) {
+                                        shared_address growing, int thread, TierWork& work) {
     const int lane = lane_in_warp();
-    if (thread == 0) {
-      store_shared_at(cleared, 0);
-      trace_narrow_level<Policy>(parameters, level, BY_ONE_BLOCK);
-      if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
-        fetch_add_shared_if(true, growing, capacity + 1);
-      }
+    if (thread == 0 && level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+      fetch_add_shared_if(true, growing, capacity + 1);
     }
-    SlotVisit<Policy, BlockBits<true>, CountedReserve> visit{
-        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, BlockBits<true>, CountedReserve, SharedTally> visit{
+        parameters, bits, {growing}, {growing}, next, capacity, level + 1, lane, work};
     for (int arc = thread; arc - lane < PACKED * slots; arc += blockDim.x) {
-      visit_slots<Policy>(parameters, OwnSlots{here, slots}, level, arc, lane, visit, work);
+      visit_slots<Policy>(parameters, OwnSlots{here, slots}, arc, lane, visit, work);
     }
   }
 
   // A level by one warp; returns the slots of the next frontier.
   __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
                                             const Slots& next, int level, int slots, int lane,
-                                            TierWork& work) {
+                                            RegisterTally tally, TierWork& work) {
     int used = 0;
-    if (lane == 0) trace_narrow_level<Policy>(parameters, level, BY_ONE_WARP);
     if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) used = capacity + 1;
-    SlotVisit<Policy, BlockBits<false>, RunningReserve> visit{
-        parameters, BlockBits<false>{bits.words}, {used}, next, capacity, level + 1, lane, work};
-    visit_slots<Policy>(parameters, OwnSlots{here, slots}, level, lane, lane, visit, work);
+    SlotVisit<Policy, BlockBits<false>, RunningReserve, RegisterTally> visit{
+        parameters, {bits.words}, {used}, tally, next, capacity, level + 1, lane, work};
+    visit_slots<Policy>(parameters, OwnSlots{here, slots}, lane, lane, visit, work);
     __syncwarp();
     return used;
   }

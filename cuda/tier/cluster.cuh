@@ -124,9 +124,10 @@ struct Cluster {
 
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
+    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
     if (is_leader()) {
       begin_work(parameters);
-      trace_entry<Policy>(parameters, now.level, size);
+      trace.enter(size);
     }
     cluster_barrier();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, rank, blocks, here,
@@ -136,31 +137,49 @@ struct Cluster {
     int all = 0;
     while (true) {
       // Everyone reads what every block has; nobody waits for it before the level is done.
-      const int slots_of_lane = load_cluster_at(shared_address_in(spent, lane & (blocks - 1)));
+      const int block = lane & (blocks - 1);
+      const int slots_of_lane = load_cluster_at(shared_address_in(spent, block));
+      int edges_of_lane = 0;
+      int vertices_of_lane = 0;
+      if constexpr (Policy::trace) {
+        edges_of_lane = load_cluster_at(shared_address_in(tally_edges(spent), block));
+        vertices_of_lane = load_cluster_at(shared_address_in(tally_vertices(spent), block));
+      }
       const int slots = load_shared_at(spent);
       const bool leaves =
           load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
       const shared_address leave_next = leave.at(1 - now.level % 2);
       if (!leaves) {
-        if (thread == 0) store_shared_at(cleared, 0);
+        if (thread == 0) {
+          store_shared_at(cleared, 0);
+          if constexpr (Policy::trace) {
+            store_shared_at(tally_edges(cleared), 0);
+            store_shared_at(tally_vertices(cleared), 0);
+          }
+        }
         if (is_leader()) {
-          trace_narrow_level<Policy>(parameters, now.level, BY_ONE_CLUSTER);
+          trace.begin(now.level, BY_ONE_CLUSTER);
           if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
             tell(leave_next);
           }
         }
-        SlotVisit<Policy, ClusterBits, CountedReserve> visit{
-            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
+        SlotVisit<Policy, ClusterBits, CountedReserve, SharedTally> visit{
+            parameters, bits, {growing}, {growing}, next, capacity, now.level + 1, lane, work};
         if (deal) {
-          level(parameters, dealt(here, slots_of_lane, lane), now.level, thread, visit, work);
+          level(parameters, dealt(here, slots_of_lane, lane), thread, visit, work);
         } else {
-          level(parameters, OwnSlots{here, slots}, now.level, thread, visit, work);
+          level(parameters, OwnSlots{here, slots}, thread, visit, work);
         }
         if (visit.overflowed) tell(leave_next);
       }
       // Lanes from `blocks` on repeat those before.
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
+      if constexpr (Policy::trace) {
+        const int edges = warp_add(edges_of_lane) / (WARP_SIZE / blocks);
+        const int vertices = warp_add(vertices_of_lane) / (WARP_SIZE / blocks);
+        if (is_leader()) trace.tally(now.level, edges, vertices);
+      }
       if (leaves || all == 0) break;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       if (deal) {
@@ -178,18 +197,22 @@ struct Cluster {
       cleared = spent_counter;
       ++now.level;
     }
-    if (is_leader()) trace_end<Policy>(parameters, now.level - 1);
+    if constexpr (Policy::trace) {
+      if (is_leader()) trace.leave(now.level);
+      __syncthreads();
+      if (rank == 0) trace.tell_nanoseconds(now.level);
+    }
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }
 
  private:
   template <class Source, class Visit>
   static __device__ __forceinline__ void level(const Parameters& parameters,
-                                               const Source& frontier, int level, int thread,
+                                               const Source& frontier, int thread,
                                                Visit& visit, TierWork& work) {
     const int lane = lane_in_warp();
     for (int arc = thread; arc - lane < PACKED * frontier.slots; arc += blockDim.x) {
-      visit_slots<Policy>(parameters, frontier, level, arc, lane, visit, work);
+      visit_slots<Policy>(parameters, frontier, arc, lane, visit, work);
     }
   }
 

@@ -245,8 +245,8 @@ class Stream(ABC):
         """
 
     @abstractmethod
-    def record(self) -> Event:
-        """Mark this point of the stream."""
+    def record(self, event: Event | None = None) -> Event:
+        """Mark this point of the stream; ``event`` is used again where one is given."""
 
     @abstractmethod
     def elapsed_ms(self, start: Event, end: Event) -> float | None:

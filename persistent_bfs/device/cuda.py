@@ -267,11 +267,11 @@ class CudaStream(Stream):
         answer = self._cu.cuMemcpyHtoDAsync(device, host, source.nbytes, self.handle)
         _check(answer, f"cuMemcpyHtoDAsync of {target.name}")
 
-    def record(self) -> CudaEvent:
+    def record(self, event: Event | None = None) -> CudaEvent:
         """As `Stream.record`."""
-        event = self._device.driver.Event()
-        event.record(self.pycuda)
-        return CudaEvent(event)
+        again = event if isinstance(event, CudaEvent) else CudaEvent(self._device.driver.Event())
+        again.event.record(self.pycuda)
+        return again
 
     def elapsed_ms(self, start: Event, end: Event) -> float | None:
         """As `Stream.elapsed_ms`."""

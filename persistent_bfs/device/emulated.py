@@ -298,9 +298,9 @@ class EmulatedStream(Stream):
 
         self._do(run)
 
-    def record(self) -> Event:
+    def record(self, event: Event | None = None) -> Event:
         """Mark this point of the stream."""
-        return EmulatedEvent()
+        return event or EmulatedEvent()
 
     def elapsed_ms(self, start: Event, end: Event) -> float | None:  # noqa: ARG002
         """None: the emulated device has no time to tell."""

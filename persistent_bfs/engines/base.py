@@ -16,6 +16,7 @@ from persistent_bfs.device.base import (
     Device,
     DeviceError,
     DeviceMemoryError,
+    Event,
     HostArray,
     KernelArguments,
     LaunchShape,
@@ -113,7 +114,10 @@ class Engine(ABC):
         self.program = device.load(config)
         self.launch = layout.LaunchArguments()
         self.arguments = KernelArguments(workspace.parameters, self.launch)
-        self.watchdog = Watchdog(device, self.stop, None)
+        self.watchdog: Watchdog | None = None
+        self._begin: Event | None = None
+        self._end: Event | None = None
+        self._is_end_marked = False
         # Made now: while a persistent kernel runs, the host must not allocate.
         self._stop_stream = device.stream()
         self._stop_word = device.pinned(1, np.int32)
@@ -135,14 +139,31 @@ class Engine(ABC):
         SearchTimeout
             The time was up. The kernels have left at their next barrier.
         """
-        self.watchdog = Watchdog(self.device, self.stop, time_limit)
+        self._is_end_marked = False
+        self._begin = self.stream.record(self._begin)
         try:
-            with self.watchdog:
-                return self.search(source, max_depth)
+            with Watchdog(self.device, self.stop, time_limit) as self.watchdog:
+                outcome = self.search(source, max_depth)
         except KeyboardInterrupt:
             self.stop()
             self.stream.synchronize()
             raise
+        finally:
+            self.watchdog = None  # which knows this engine
+        if not self._is_end_marked:
+            self.mark_end()
+        return outcome
+
+    def mark_end(self) -> None:
+        """Mark the end of what a search has enqueued so far; before the host waits for it."""
+        self._end = self.stream.record(self._end)
+        self._is_end_marked = True
+
+    def device_ms(self) -> float | None:
+        """Milliseconds of the last search by the device's clock, around all that it enqueued."""
+        assert self._begin is not None
+        assert self._end is not None
+        return self.stream.elapsed_ms(self._begin, self._end)
 
     def stop(self) -> None:
         """Ask a search that runs to leave; from any thread, any number of times."""
@@ -153,7 +174,7 @@ class Engine(ABC):
 
     def check_time(self, level: int) -> None:
         """Raise `SearchTimeout` if the time is up, at ``level``."""
-        if self.watchdog.expired:
+        if self.watchdog is not None and self.watchdog.expired:
             raise SearchTimeout(
                 f"{self.config.engine}: stopped at level {level:,}, after the time limit of "
                 f"{self.watchdog.seconds:g} s"
@@ -191,6 +212,7 @@ class Engine(ABC):
     def look(self) -> bool:
         """Copy the state to the host, wait for it, and say whether the search is over."""
         self.stream.copy_to_host(self.workspace.host_state, self.workspace["state"])
+        self.mark_end()
         self.stream.synchronize()
         state = self.workspace.host_state[0]
         if state["status"] != layout.RUNNING:

@@ -43,6 +43,7 @@ class GraphWhile(Engine):
         """As `Engine.search`."""
         self.workspace.host_request[0] = (source, max_depth)
         self.stream.launch_graph(self.graph)
+        self.mark_end()
         self.stream.synchronize()
         return self.outcome()
 

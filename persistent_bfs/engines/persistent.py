@@ -1,12 +1,13 @@
 """persistent: the whole search in one cooperative kernel, one grid barrier a level.
 
 All blocks stay resident and keep the loop's variables in registers; the host launches once and
-waits once. A tier runs narrow levels with one block or one cluster while the others wait.
+waits once. A tier runs narrow levels with one block or one cluster while the others wait. The
+request on its way in, the kernel and the state on its way out are one graph: its launch takes the
+host less time than the three calls, and the device waits less for them.
 """
 
 from __future__ import annotations
 
-from persistent_bfs import layout
 from persistent_bfs.config import TIERS
 from persistent_bfs.device.base import LaunchShape, LaunchTooLarge
 from persistent_bfs.engines.base import Engine, Outcome
@@ -14,20 +15,28 @@ from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 
 
 class Persistent(Engine):
-    """One cooperative launch a search."""
+    """One cooperative kernel a search, in a graph."""
 
     def prepare(self) -> None:
-        """Size the grid by what the device holds of this kernel at once.
+        """Size the grid by what the device holds of this kernel at once, and record the graph.
 
         Raises
         ------
         LaunchTooLarge
             The graph has more vertices than the tier has bits for, or the device no clusters.
         """
+        self.shape = self._choose_shape()
+        stream, workspace = self.stream, self.workspace
+        with stream.capture() as recorded:
+            stream.copy_to_device(workspace["request"], workspace.host_request)
+            stream.launch_cooperative(self.program["search_persistent"], self.shape, self.arguments)
+            stream.copy_to_host(workspace.host_state, workspace["state"])
+        self.graph = recorded()
+
+    def _choose_shape(self) -> LaunchShape:
         tier = TIERS[self.config.tier]
         if not tier.exists:
-            self.shape = self.grid("search_persistent")
-            return
+            return self.grid("search_persistent")
         sizes = cluster_sizes(self.device.info.clusters) if tier.clusters else [1]
         if not sizes:
             raise LaunchTooLarge(
@@ -37,8 +46,7 @@ class Persistent(Engine):
         problem: LaunchTooLarge | None = None
         for blocks in sizes:
             try:
-                self.shape = self._shape(blocks)
-                return
+                return self._shape(blocks)
             except LaunchTooLarge as error:
                 problem = problem or error
         assert problem is not None
@@ -72,9 +80,12 @@ class Persistent(Engine):
 
     def search(self, source: int, max_depth: int) -> Outcome:
         """As `Engine.search`."""
-        self.launch.request = layout.SearchRequest(source, max_depth)
-        self.stream.launch_cooperative(
-            self.program["search_persistent"], self.shape, self.arguments
-        )
-        self.look()
+        self.workspace.host_request[0] = (source, max_depth)
+        self.stream.launch_graph(self.graph)
+        self.mark_end()
+        self.stream.synchronize()
         return self.outcome()
+
+    def close(self) -> None:
+        """As `Engine.close`."""
+        self.graph.free()

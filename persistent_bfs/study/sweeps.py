@@ -1,0 +1,167 @@
+"""Searches of the study: the two sweeps and the suite's graphs, by every engine.
+
+A row a graph and engine, every sample in it; a second, traced search says which mapping the device
+chose for how many levels and edges, and on the suite's graphs when each level began and ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from persistent_bfs.config import Config
+from persistent_bfs.device.base import Device, DeviceError, DeviceMemoryError, LaunchTooLarge
+from persistent_bfs.graph import Graph
+from persistent_bfs.io import read_graph
+from persistent_bfs.measure import Measurement, find_problem, measure
+from persistent_bfs.reference import ReferenceSearch, bfs_reference
+from persistent_bfs.result import LevelTrace
+from persistent_bfs.session import BFS, configure
+from persistent_bfs.study.plan import ADVANCE, Plan
+from persistent_bfs.study.suite import SUITE, prepare
+
+Row = dict[str, Any]
+
+DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One graph of a sweep, to be loaded when its turn has come."""
+
+    sweep: str
+    name: str
+
+    def load(self) -> tuple[Graph, int, ReferenceSearch, bool]:
+        """The graph, its source, what the reference answers, and whether it stands in."""
+        if self.sweep == GRAPHS:
+            (case,) = (case for case in SUITE if case.name == self.name)
+            return prepare(case)
+        graph = read_graph(self.name)
+        return graph, 0, bfs_reference(graph, 0), False
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """What a plan searches, in order.
+
+    Raises
+    ------
+    ValueError
+        The suite has no graph of a name.
+    """
+    known = {case.name for case in SUITE}
+    for name in plan.graphs:
+        if name not in known:
+            raise ValueError(f"the suite has no graph {name!r}; it has {', '.join(sorted(known))}")
+    return [
+        Task(sweep, name)
+        for sweep, names in ((DEPTH, plan.depths), (WIDTH, plan.widths), (GRAPHS, plan.graphs))
+        for name in names
+    ]
+
+
+def configs(plan: Plan) -> set[Config]:
+    """All that a plan's searches are compiled as: for graphs with large degrees and without."""
+    graph = read_graph("path:2")
+    return {
+        configure(graph, engine=engine, advance=ADVANCE, trace=trace).with_(even_degrees=even)
+        for engine in plan.engines
+        for trace in (False, True)
+        for even in (False, True)
+    }
+
+
+def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
+    """Search one graph by every engine of the plan; a row as soon as it is measured."""
+    graph, source, expected, stands_in = task.load()
+    common = {
+        "sweep": task.sweep,
+        "name": task.name,
+        "graph": graph.name,
+        "stands_in": stands_in,
+        "vertices": graph.vertices,
+        "arcs": graph.arcs,
+        "source": source,
+    }
+    for engine in plan.engines:
+        try:
+            yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
+        except (LaunchTooLarge, DeviceMemoryError) as refused:
+            yield common | {"engine": engine, "refused": " ".join(str(refused).split())}
+
+
+def _row(
+    device: Device,
+    plan: Plan,
+    engine: str,
+    graph: Graph,
+    source: int,
+    expected: ReferenceSearch,
+    sweep: str,
+) -> Row:
+    how: dict[str, Any] = {"engine": engine, "advance": ADVANCE, "device": device}
+    with BFS(graph, **how) as session:
+        measured = measure(
+            session, source, repeat=plan.repeat, expected=expected.distances, l2=plan.l2
+        )
+        shape = session.shape
+    with BFS(graph, trace=True, **how) as session:
+        traced = session.run(source)
+        problem = measured.problem or find_problem(graph, traced, expected=expected.distances)
+        trace = traced.trace or []
+    result = measured.result
+    if problem is not None:
+        raise DeviceError(f"{engine} on {graph.name}: wrong answer: {problem}")
+    return {
+        "engine": engine,
+        "refused": None,
+        "ran": result.engine,
+        "shape": shape,
+        "levels": result.levels,
+        "reached": result.reached,
+        "edges": sum(row.edges for row in trace),
+        "launches": result.counters.launches,
+        "host_syncs": result.counters.host_syncs,
+        "barriers": result.counters.barriers,
+        "counts": result.counters.device or None,
+        **_samples(measured),
+        "regimes": regimes(trace),
+        "trace": _trace(trace) if sweep == GRAPHS else None,
+    }
+
+
+def _samples(measured: Measurement) -> Row:
+    return {
+        "device_ms": None if measured.device is None else list(measured.device.samples),
+        "wall_ms": None if measured.wall is None else list(measured.wall.samples),
+    }
+
+
+def regimes(trace: Iterable[LevelTrace]) -> Row:
+    """Levels and edges by the mapping that the device chose for them.
+
+    Examples
+    --------
+    >>> narrow = LevelTrace(0, 1, 2, "warp", "push", None, None)
+    >>> wide = LevelTrace(1, 2, 500, "thread", "push", None, None)
+    >>> regimes([narrow, wide])
+    {'warp': {'levels': 1, 'edges': 2}, 'thread': {'levels': 1, 'edges': 500}}
+    """
+    found: dict[str, Row] = {}
+    for level in trace:
+        regime = found.setdefault(level.mapping, {"levels": 0, "edges": 0})
+        regime["levels"] += 1
+        regime["edges"] += level.edges
+    return found
+
+
+def _trace(trace: list[LevelTrace]) -> Row:
+    """A trace by columns, which take less room."""
+    timed = bool(trace) and trace[0].begin_ns is not None
+    return {
+        "frontier": [level.frontier for level in trace],
+        "edges": [level.edges for level in trace],
+        "begin_ns": [level.begin_ns for level in trace] if timed else None,
+        "ns": [level.ns for level in trace] if timed else None,
+    }

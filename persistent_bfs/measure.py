@@ -299,8 +299,10 @@ def time_call(
             if run >= WARM_UPS:
                 issued.append((returned - started) * 1e3)
                 completed.append((done - started) * 1e3)
-    timings = (Timing(tuple(samples)) for samples in (by_device, issued, completed))
-    return CallTiming(*timings, counters)
+    device_timing, issue, completion = (
+        Timing(tuple(samples)) for samples in (by_device, issued, completed)
+    )
+    return CallTiming(device_timing, issue, completion, counters)
 
 
 def describe_clocks(info: DeviceInfo) -> dict[str, Any]:

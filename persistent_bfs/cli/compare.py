@@ -14,6 +14,7 @@ from persistent_bfs.cli.options import (
     Names,
     OutputFile,
     json_option,
+    l2_option,
     report_file_option,
     search_options,
     takes_graph,
@@ -58,6 +59,7 @@ COMPARED_ADVANCES = "thread,warp,auto"
     help="Mappings to compare, or all.",
 )
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
+@l2_option
 @search_options
 @report_file_option
 @click.option(
@@ -70,6 +72,7 @@ def command(
     engines: list[str],
     advances: list[str],
     repeat: int,
+    l2: str,
     device: str,
     direction: str,
     schedule: str,
@@ -115,6 +118,7 @@ def command(
                     repeat=repeat,
                     expected=expected.distances,
                     progress=advanced,
+                    l2=l2,
                 )
                 rows.append(describe_row(graph, search, measured))
             if rows[-1]["engine"] != engine:
@@ -131,6 +135,7 @@ def command(
         **describe_graph(graph, source),
         **describe_device(opened, chosen),
         "repeat": repeat,
+        "l2": l2,
         "levels": len(expected.frontier_sizes),
         "reached": int(expected.frontier_sizes.sum()),
         "rows": rows,

@@ -13,6 +13,7 @@ from persistent_bfs.cli.options import (
     OutputFile,
     choice,
     json_option,
+    l2_option,
     search_options,
     takes_graph,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @choice("--engine", ENGINES, "auto", "Who runs the level loop.")
 @choice("--advance", ADVANCES, "auto", "How a frontier's edges are given to threads.")
 @search_options
+@l2_option
 @click.option("--max-depth", type=AT_LEAST_0, help="The largest distance to look for.")
 @click.option("--predecessors", is_flag=True, help="Find a parent of every vertex, too.")
 @click.option("--trace", is_flag=True, help="Show every level.")
@@ -45,6 +47,7 @@ def command(
     device: str,
     schedule: str,
     seed: int,
+    l2: str,
     max_depth: int | None,
     output: Path | None,
     as_json: bool,
@@ -57,7 +60,7 @@ def command(
     expected = bfs_reference(graph, source, max_depth)
     with session(graph, device, schedule=schedule, seed=seed, **how) as search:
         measured = measure(
-            search, source, repeat=1, max_depth=max_depth, expected=expected.distances
+            search, source, repeat=1, max_depth=max_depth, expected=expected.distances, l2=l2
         )
         result = measured.result
         if result.device == "reference":
@@ -69,6 +72,7 @@ def command(
     whole = max_depth is None and not graph.directed
     report |= {
         "max_depth": max_depth,
+        "l2": l2,
         "schedule": schedule if emulated else None,
         "seed": seed if emulated else None,
         "teps": traversed_edges_per_second(graph, measured) if whole else None,

@@ -1,5 +1,5 @@
 """The launch-overhead study: what launches, barriers and loads cost on this machine, and searches.
 
 `run.take` measures, `document.compose` reads what was measured and says what it means, and
-`report.write` puts both into files. Only `plots` needs Matplotlib, and only it imports it.
+`report.render` puts both into files' text. Only `plots` needs Matplotlib, and only it imports it.
 """

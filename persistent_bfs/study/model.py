@@ -1,4 +1,4 @@
-"""What the figures say: a cost model of each engine, where one overtakes another, and a level's cost.
+"""What the figures say: a cost model of each engine, who overtakes whom, and a level taken apart.
 
 The model of a search's time is
 
@@ -498,9 +498,13 @@ class Analysis:
     splits: dict[str, Split]
     best: str | None
 
-    def model(self, engine: str) -> Fit:
-        """The model that predicts: with regimes, where more than one was seen."""
-        return self.split[engine] if len(self.split[engine].regimes) > 1 else self.simple[engine]
+    @property
+    def models(self) -> dict[str, Fit]:
+        """The models that predict: with regimes, where more than one was seen."""
+        return {
+            engine: self.split[engine] if len(self.split[engine].regimes) > 1 else simple
+            for engine, simple in self.simple.items()
+        }
 
 
 def analyse(study: Row) -> Analysis | None:

@@ -120,5 +120,6 @@ class Plan:
         ValueError, KeyError, TypeError
             It is none.
         """
-        values = {entry.name: kept[entry.name] for entry in fields(cls)}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        values: dict[str, Any] = {entry.name: kept[entry.name] for entry in fields(cls)}
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**values)

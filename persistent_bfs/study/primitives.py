@@ -353,7 +353,8 @@ def _cluster(bench: Bench) -> Iterator[Sample]:
     clusters = _clusters(bench.device)
     for threads in bench.effort.grid_threads:
         for blocks in (size for size in (2, 4, 8, 16) if size <= clusters):
-            shape = LaunchShape(blocks, threads, **{"cluster": blocks})
+            in_clusters = {"cluster": blocks}
+            shape = LaunchShape(blocks, threads, **in_clusters)
             found = bench.each(CLUSTER_KERNEL, shape, 4 * bench.effort.barriers)
             yield Sample(found.point, _in(US, found.timing), found.counters, found.repeats)
 

@@ -23,6 +23,13 @@ VERSION = 1
 
 PARTS = ("plan", "device", "environment", "clocks", "primitives", "searches")
 
+PRIMITIVE_PARTS = ("primitive", "title", "unit", "skipped", "points")
+SEARCH_PARTS = ("sweep", "name", "graph", "vertices", "arcs", "source", "engine", "refused")
+FOUND_PARTS = (
+    *("ran", "shape", "levels", "reached", "edges", "launches", "host_syncs", "barriers"),
+    *("counts", "device_ms", "wall_ms", "regimes", "trace", "stands_in"),
+)
+
 
 def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Study:
     """Measure all of a plan on a device.
@@ -44,7 +51,8 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     ValueError
         The plan names a graph or engine that is not there.
     DeviceError
-        The device failed, or answered wrongly.
+        The device failed, or a primitive's kernel did not do what is timed. A search whose answer
+        is wrong, or that an engine refuses, is a row that says so and has no time.
     CompileError
         The compiler is missing or refused.
     """
@@ -134,7 +142,19 @@ def read(path: Path) -> Study:
         Plan.from_summary(kept["plan"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a whole study: its plan: {error}") from None
+    for row in kept["primitives"]:
+        _require(path, row, PRIMITIVE_PARTS, "a primitive")
+    for row in kept["searches"]:
+        _require(path, row, SEARCH_PARTS, "a search")
+        if not row["refused"]:
+            _require(path, row, FOUND_PARTS, f"the search of {row['name']}")
     return dict(kept)
+
+
+def _require(path: Path, row: Any, parts: tuple[str, ...], what: str) -> None:
+    for part in parts:
+        if not isinstance(row, dict) or part not in row:
+            raise ValueError(f"{path} is not a whole study: {what} has no {part!r}")
 
 
 def dump(study: Study) -> str:

@@ -89,12 +89,12 @@ def prepare(case: Case, folder: Path | None = None) -> Prepared:
         Where files are; by default what `graphs_folder` says.
     """
     folder = folder or graphs_folder()
-    path = None if folder is None or not case.stand_in else folder / case.graph
-    found = path is not None and path.is_file()
-    graph = read_graph(path if found else case.stand_in or case.graph)
+    file = None
+    if case.stand_in and folder is not None and (folder / case.graph).is_file():
+        file = folder / case.graph
+    graph = read_graph(file or case.stand_in or case.graph)
     source = (
         int(graph.degrees.argmax()) if case.source == MAX_DEGREE else graph.vertex_of(case.source)
     )
-    return Prepared(
-        graph, source, bfs_reference(graph, source), bool(case.stand_in) and not found
-    )
+    stands_in = bool(case.stand_in) and file is None
+    return Prepared(graph, source, bfs_reference(graph, source), stands_in)

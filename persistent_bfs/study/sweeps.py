@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from persistent_bfs.config import Config
-from persistent_bfs.device.base import Device, DeviceError, DeviceMemoryError, LaunchTooLarge
+from persistent_bfs.device.base import Device, DeviceMemoryError, LaunchTooLarge
 from persistent_bfs.graph import Graph
 from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
-from persistent_bfs.reference import ReferenceSearch, bfs_reference
+from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
 from persistent_bfs.result import LevelTrace
 from persistent_bfs.session import BFS, configure
 from persistent_bfs.study.plan import ADVANCE, Plan
@@ -24,6 +24,9 @@ from persistent_bfs.study.suite import SUITE, prepare
 Row = dict[str, Any]
 
 DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
+
+# How the reason begins why a row has no time: its answer was wrong.
+WRONG = "wrong answer"
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
     for engine in plan.engines:
         try:
             yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
-        except (LaunchTooLarge, DeviceMemoryError) as refused:
-            yield common | {"engine": engine, "refused": " ".join(str(refused).split())}
+        except (LaunchTooLarge, DeviceMemoryError, WrongAnswer) as refused:
+            wrong = f"{WRONG}: " if isinstance(refused, WrongAnswer) else ""
+            reason = " ".join(str(refused).split())
+            yield common | {"engine": engine, "refused": wrong + reason}
 
 
 def _row(
@@ -112,7 +117,7 @@ def _row(
         trace = traced.trace or []
     result = measured.result
     if problem is not None:
-        raise DeviceError(f"{engine} on {graph.name}: wrong answer: {problem}")
+        raise WrongAnswer(problem)
     return {
         "engine": engine,
         "refused": None,

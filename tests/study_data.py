@@ -8,7 +8,7 @@ from typing import Any
 from persistent_bfs.config import ENGINES
 from persistent_bfs.study.plan import Plan
 from persistent_bfs.study.primitives import PRIMITIVES
-from persistent_bfs.study.run import FORMAT, VERSION, keep_two_timelines
+from persistent_bfs.study.run import FORMAT, VERSION, describe_engines, keep_two_timelines
 
 Row = dict[str, Any]
 
@@ -163,6 +163,7 @@ def made_study(*, noise: float = 0.02, seed: int = 1, **changes: Any) -> Row:
         "format": FORMAT,
         "version": VERSION,
         "plan": plan,
+        "engines": describe_engines(ENGINES),
         "device": {"kind": "cuda", "name": "made GPU", "architecture": "sm_90"},
         "environment": environment,
         "clocks": {"before": clocks, "after": clocks},

@@ -62,6 +62,7 @@ def command(
     """
     from persistent_bfs.study.report import plots_problem, render
     from persistent_bfs.study.run import read
+    from persistent_bfs.study.sweeps import WRONG_ANSWER
 
     # All that can be refused is refused before anything is measured.
     problem = plots_problem() if plots else None
@@ -82,9 +83,10 @@ def command(
             file.write(text)
     report = summarise(study, folder, list(files))
     present(report, as_json, "study")
-    wrong = [row for row in study["searches"] if str(row["refused"]).startswith("wrong answer")]
+    refused = [row for row in study["searches"] if row["refused"]]
+    wrong = [row for row in refused if row["refused"].startswith(WRONG_ANSWER)]
     for row in wrong:
-        say("wrong answer", f"{row['engine']} on {row['name']}: {row['refused']}")
+        say(WRONG_ANSWER, f"{row['engine']} on {row['name']}{row['refused'][len(WRONG_ANSWER) :]}")
     return WRONG if wrong else 0
 
 

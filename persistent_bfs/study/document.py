@@ -651,7 +651,7 @@ def _level(analysis: Analysis) -> Iterator[Block]:
     yield Picture(
         draw,
         "The same in bars, the mark being what was measured. Where the whole grid works at a "
-        "level, what is read and claimed is the same, and the barrier alone tells the engines apart.",
+        "level, what is read and claimed is the same, and the barrier alone tells engines apart.",
     )
 
 

@@ -25,7 +25,6 @@ import scipy.optimize
 import scipy.stats
 
 from persistent_bfs.config import ENGINES
-from persistent_bfs.engines.graph_while import LEVELS_PER_TURN
 from persistent_bfs.measure import Timing
 from persistent_bfs.study.sweeps import DEPTH, GRAPHS, WIDTH
 
@@ -411,29 +410,29 @@ def level_slope(rows: Sequence[Row]) -> float | None:
     return 1e3 * (median(last) - median(before)) / levels if levels else None
 
 
-def split_level(engine: str, rows: Sequence[Row], figures: Figures) -> Split | None:
+def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures) -> Split | None:
     """Take a level of one vertex apart by the primitives.
 
-    How the engine separates levels is read off its row of the table and its counters: barriers a
-    level inside the kernel, launches a level by the host, or else nodes of a graph.
+    How the engine separates levels is read off its row of the table (``choice``, as the study kept
+    it) and its counters: barriers a level inside the kernel, launches a level by the host, or else
+    nodes of a graph.
     """
     level = level_slope(rows)
     if level is None:
         return None
-    row, choice = max(rows, key=lambda row: row["levels"]), ENGINES[engine]
+    row = max(rows, key=lambda row: row["levels"])
+    threads, turns = choice["block_threads"], choice["levels_per_turn"]
     levels = row["levels"]
     barriers, launches, syncs = (
         row[name] / levels for name in ("barriers", "launches", "host_syncs")
     )
     alone = "one block" in row["regimes"]
     barrier: float | None
-    if choice.cooperative and alone and barriers < 0.5:
-        nanoseconds = figures.nearest("block_sync", threads=choice.block_threads)
+    if choice["cooperative"] and alone and barriers < 0.5:
+        nanoseconds = figures.nearest("block_sync", threads=threads)
         barrier, by = nanoseconds and nanoseconds / 1e3, "__syncthreads, at least one"
-    elif choice.cooperative:
-        each = figures.nearest(
-            "grid_sync", blocks=_blocks(row["shape"]), threads=choice.block_threads
-        )
+    elif choice["cooperative"]:
+        each = figures.nearest("grid_sync", blocks=_blocks(row["shape"]), threads=threads)
         barrier, by = each and each * barriers, f"{barriers:.2f} barriers of the grid"
     elif launches >= 0.5 and syncs >= 0.5:
         each = figures.median("round_trip")
@@ -442,17 +441,17 @@ def split_level(engine: str, rows: Sequence[Row], figures: Figures) -> Split | N
         each, wait = figures.median("launch_queued"), figures.median("round_trip")
         both = None if each is None or wait is None else each * launches + wait * syncs
         barrier, by = both, f"{launches:.2f} queued launches, {syncs:.2f} round trips"
-    elif choice.while_nodes and row["ran"] == engine:
+    elif choice["while_nodes"] and row["ran"] == engine:
         node, turn = figures.per_node(), figures.median("while_turn")
         each = None
         if node is not None and turn is not None:
-            each = node + (turn - node) / LEVELS_PER_TURN
-        barrier, by = each, f"a node, and a {LEVELS_PER_TURN}th of a turn"
+            each = node + (turn - node) / turns
+        barrier, by = each, f"a node, and a turn every {turns}"
     else:
         barrier, by = figures.per_node(), "a graph's node"
     load = figures.median("dependent_load", memory="L2")
     atomic = figures.median("dependent_atomic")
-    if alone and choice.packed_rows:
+    if alone and choice["packed_rows"]:
         loads, loads_by = load and PACKED_LOADS * load / 1e3, f"{PACKED_LOADS} load"
     else:
         both_known = load is not None and atomic is not None
@@ -513,7 +512,8 @@ def analyse(study: Row) -> Analysis | None:
     figures = Figures(study["primitives"])
     splits = {}
     for engine in engines:
-        found = split_level(engine, swept(searches, engine, DEPTH), figures)
+        rows = swept(searches, engine, DEPTH)
+        found = split_level(engine, study["engines"][engine], rows, figures)
         if found is not None:
             splits[engine] = found
     simple = fits(searches, engines, split=False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from persistent_bfs.config import ENGINES
 from persistent_bfs.device.base import Device
+from persistent_bfs.engines.graph_while import LEVELS_PER_TURN
 from persistent_bfs.measure import describe_clocks, describe_environment
 from persistent_bfs.study import primitives
+from persistent_bfs.study.model import BASELINE, median
 from persistent_bfs.study.plan import Plan
 from persistent_bfs.study.sweeps import GRAPHS, configs, search_rows, tasks
 
@@ -21,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 FORMAT = "persistent_bfs study"
 VERSION = 1
 
-PARTS = ("plan", "device", "environment", "clocks", "primitives", "searches")
+PARTS = ("plan", "engines", "device", "environment", "clocks", "primitives", "searches")
 
 PRIMITIVE_PARTS = ("primitive", "title", "unit", "skipped", "points")
 SEARCH_PARTS = ("sweep", "name", "graph", "vertices", "arcs", "source", "engine", "refused")
@@ -86,6 +89,7 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
         "format": FORMAT,
         "version": VERSION,
         "plan": plan.summary(),
+        "engines": describe_engines(plan.engines),
         "device": {"kind": info.kind, "name": info.name, "architecture": info.architecture},
         "environment": describe_environment(info),
         "clocks": clocks,
@@ -94,13 +98,25 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     }
 
 
+def describe_engines(engines: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a report must know of engines that may have changed by the time it is made."""
+    return {
+        name: {
+            "cooperative": row.cooperative,
+            "while_nodes": row.while_nodes,
+            "packed_rows": row.packed_rows,
+            "block_threads": row.block_threads,
+            "levels_per_turn": LEVELS_PER_TURN if row.while_nodes else None,
+        }
+        for name, row in ((name, ENGINES[name]) for name in engines)
+    }
+
+
 def keep_two_timelines(searches: list[dict[str, Any]]) -> None:
     """Of each graph's traces keep those of the baseline and of the fastest engine.
 
     Where there is no time, only the baseline's: the others have the same levels.
     """
-    from persistent_bfs.study.model import BASELINE, median
-
     by_graph: dict[str, list[dict[str, Any]]] = {}
     for row in searches:
         if row["sweep"] == GRAPHS and not row["refused"]:

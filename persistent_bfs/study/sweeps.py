@@ -26,7 +26,7 @@ Row = dict[str, Any]
 DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
 
 # How the reason begins why a row has no time: its answer was wrong.
-WRONG = "wrong answer"
+WRONG_ANSWER = "wrong answer"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
         try:
             yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
         except (LaunchTooLarge, DeviceMemoryError, WrongAnswer) as refused:
-            wrong = f"{WRONG}: " if isinstance(refused, WrongAnswer) else ""
+            wrong = f"{WRONG_ANSWER}: " if isinstance(refused, WrongAnswer) else ""
             reason = " ".join(str(refused).split())
             yield common | {"engine": engine, "refused": wrong + reason}
 

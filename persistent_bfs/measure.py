@@ -379,6 +379,20 @@ def describe_environment(device: DeviceInfo) -> dict[str, Any]:
     }
 
 
+def traversed_edges_per_second(
+    graph: Graph, distances: npt.ArrayLike, timing: Timing | None
+) -> float | None:
+    """Graph500's rate for a whole search of an undirected graph, by the median time.
+
+    Its undirected edges within what was reached, a second; None if nothing was timed, or the
+    graph is directed.
+    """
+    if timing is None or graph.directed:
+        return None
+    arcs = int(graph.degrees[np.asarray(distances) >= 0].sum(dtype="int64"))
+    return arcs / 2 / (timing.median * 1e-3)
+
+
 def harmonic_mean(rates: Sequence[float]) -> float:
     """The mean of rates over equal work; Graph500's mean of TEPS."""
     return len(rates) / sum(1 / rate for rate in rates)

@@ -24,7 +24,6 @@ from persistent_bfs.config import ADVANCES, ENGINES
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
-    from persistent_bfs.measure import Measurement
     from persistent_bfs.reference import ReferenceSearch
 
 
@@ -54,7 +53,7 @@ def command(
     **how: Any,
 ) -> int:
     """Search GRAPH from one vertex and check the answer against the reference."""
-    from persistent_bfs.measure import measure
+    from persistent_bfs.measure import measure, traversed_edges_per_second
     from persistent_bfs.reference import bfs_reference
 
     expected = bfs_reference(graph, source, max_depth)
@@ -75,7 +74,9 @@ def command(
         "l2": l2,
         "schedule": schedule if emulated else None,
         "seed": seed if emulated else None,
-        "teps": traversed_edges_per_second(graph, measured) if whole else None,
+        "teps": traversed_edges_per_second(graph, result.distances, measured.device)
+        if whole
+        else None,
         "frontier_sizes": result.frontier_sizes,
         "trace": None if result.trace is None else [vars(row) for row in result.trace],
     }
@@ -100,14 +101,6 @@ def find_unproven(
     except WrongAnswer as wrong:
         return str(wrong)
     return None
-
-
-def traversed_edges_per_second(graph: Graph, measured: Measurement) -> float | None:
-    """Return Graph500's rate for a search of an undirected graph; None if no GPU timed it."""
-    if measured.device is None:
-        return None
-    arcs = int(graph.degrees[measured.result.distances >= 0].sum(dtype="int64"))
-    return arcs / 2 / (measured.device.median * 1e-3)
 
 
 def write_answer(path: Path, graph: Graph, source: int, distances: Any, parents: Any) -> None:

@@ -261,6 +261,7 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
 
     def fill(figure: Any) -> None:
         when, took = figure.subplots(1, 2)
+        shown = [np.nan]
         for row in rows:
             begin = np.array(row["trace"]["begin_ns"], float)
             levels = np.arange(len(begin))
@@ -270,7 +271,11 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
                 begin[::step] / 1e6, levels[::step], color=colour, lw=1.2, label=row["engine"]
             )
             if len(begin) > 1:
-                places, middle = _binned(np.diff(begin) / 1e3, step)
+                took_us = np.diff(begin) / 1e3
+                # The device's clock ticks more slowly than some levels pass.
+                took_us[took_us <= 0] = np.nan
+                places, middle = _binned(took_us, step)
+                shown += middle
                 took.plot(places, middle, linestyle="none", ms=3, **looks[row["engine"]])
         frontier = np.array(rows[0]["trace"]["frontier"], float)
         places, middle = _binned(frontier, max(1, len(frontier) // POINTS))
@@ -281,7 +286,8 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
         below.set_ylim(bottom=0)
         took.set_zorder(below.get_zorder() + 1)
         took.patch.set_visible(False)
-        took.set_yscale("log")
+        if np.isfinite(shown).any():
+            took.set_yscale("log")
         took.set_xlabel("level")
         took.set_ylabel("µs to the next level")
         when.set_xlabel("ms since the first level began")

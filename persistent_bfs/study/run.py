@@ -158,6 +158,7 @@ def read(path: Path) -> Study:
         Plan.from_summary(kept["plan"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a whole study: its plan: {error}") from None
+    _require(path, kept["engines"], tuple(kept["plan"]["engines"]), "its table of engines")
     for row in kept["primitives"]:
         _require(path, row, PRIMITIVE_PARTS, "a primitive")
     for row in kept["searches"]:

@@ -1,75 +1,187 @@
-// The whole search in one cooperative kernel: reset, then a level and a grid barrier until done.
+// The whole search in one cooperative kernel: reset, then level after level until done.
 //
-// Needs every block resident. Cost: one barrier for the reset and one a level (one a phase, where
-// the append has several), no launch, no round trip. Every thread keeps the loop's variables in
-// registers; after the barrier all of them read the next frontier's count, which no one changes
-// before the next barrier.
+// Needs every block resident. Without a tier every level is the grid's: one barrier for the reset
+// and one a level (one a phase, where the append has several), no launch, no round trip. Every
+// thread keeps the loop's variables in registers; after the barrier all of them read the next
+// frontier's count, which no one changes before the next barrier. With a tier (cuda/tier/) the
+// levels of a small frontier are run by a few blocks alone while the others wait. Cost then: a
+// barrier for the reset, one for each wide level, and one more where a run of narrow levels ends
+// in a wide one.
 #pragma once
 
 #include "barrier.cuh"
+#include "collect.cuh"
 #include "reset.cuh"
 #include "step.cuh"
+#include "tier/position.cuh"
 #include "trace.cuh"
 
 namespace persistent_bfs {
 
+// The loop on the whole grid, and what it hands to the tier, if the policy has one.
+template <class Policy>
+class PersistentSearch {
+ public:
+  using Parameters = typename Policy::Parameters;
+  using Tier = typename Policy::template Tier<Policy>;
+
+  __device__ __forceinline__ PersistentSearch(const Parameters& parameters,
+                                              const LaunchArguments& launch)
+      : parameters_(parameters),
+        state_(*parameters.state),
+        max_depth_(launch.request.max_depth),
+        tier_(launch.tier_slots) {
+    if constexpr (Tier::exists) {
+      if (tier_.is_member()) tier_.clear(parameters_);
+    }
+    reset<Policy>(parameters_, launch.request);
+    barrier_.wait();
+    now_ = {0, 0, 0, 1, 0, count_of(state_.totals[0]), 0};
+  }
+
+  __device__ __forceinline__ void run() {
+    bool may_enter = true;
+    while (has_frontier() && now_.level < max_depth_ && !stopped_) {
+      const Frontier frontier = this_frontier();
+      if constexpr (Tier::exists) {
+        if (may_enter && suits_tier(frontier)) {
+          if (!run_tier() || now_.level >= max_depth_) break;
+          collect();
+          may_enter = false;  // or a tier that gave up at once would be asked again
+          continue;
+        }
+        may_enter = true;
+      }
+      expand(frontier);
+    }
+  }
+
+  // By the grid's leader.
+  __device__ __forceinline__ void finish() {
+    const bool at_limit = left_at_limit_ || now_.count.vertices() > 0;
+    if (at_limit) trace_limit();
+    state_.depth = at_limit ? now_.level : now_.level - 1;
+    state_.enqueued = now_.found;
+    state_.status = stopped_                                              ? STOPPED
+                    : fits<Policy>(parameters_, now_.begin, now_.count) ? DONE
+                                                                        : QUEUE_FULL;
+    state_.barriers = barrier_.waits();
+  }
+
+ private:
+  __device__ __forceinline__ bool has_frontier() const {
+    return now_.count.vertices() > 0 && fits<Policy>(parameters_, now_.begin, now_.count);
+  }
+
+  __device__ __forceinline__ Frontier this_frontier() const {
+    const int largest =
+        Policy::counts_edges ? load_relaxed(&state_.totals[now_.totals].largest_degree) : 0;
+    Frontier frontier = frontier_at(parameters_, now_.begin, now_.count, largest, now_.level,
+                                    now_.explored, pulling_);
+    if constexpr (Policy::padded) {
+      frontier.discovered = load_relaxed(&state_.totals[now_.totals].discovered);
+    }
+    return frontier;
+  }
+
+  // One level by the whole grid.
+  __device__ __forceinline__ void expand(const Frontier& frontier) {
+    const int next = (now_.totals + 1) % 3;
+    // The host may say so at any time; the leader's word is the same for all. Two that take turns.
+    int* const stop = &state_.stopping[now_.level % 2];
+    if (is_grid_leader()) {
+      store_relaxed(stop, load_relaxed(&state_.stop));
+      state_.totals[(now_.totals + 2) % 3] = {};
+      trace_begin<Policy>(parameters_, frontier);
+    }
+    const NextFrontier growing =
+        next_frontier(parameters_, now_.begin + frontier.size, next);
+    expand_level<Policy>(parameters_, frontier, growing);
+    barrier_.wait();
+    for (int phase = 1; phase < Policy::phases; ++phase) {
+      complete_level<Policy>(parameters_, frontier, growing, phase);
+      barrier_.wait();
+    }
+    if (is_grid_leader()) trace_end<Policy>(parameters_, now_.level);
+    pulling_ = pulls<Policy>(parameters_, frontier);
+    has_pulled_ |= pulling_;
+    now_.explored += now_.count.edges();
+    now_.begin += frontier.size;
+    now_.totals = next;
+    now_.count = count_of(state_.totals[next]);
+    stopped_ = load_relaxed(stop) != 0;
+    if constexpr (Policy::padded) {
+      now_.found += load_relaxed(&state_.totals[next].discovered);
+    } else {
+      now_.found += static_cast<int>(now_.count.vertices());
+    }
+    ++now_.level;
+  }
+
+  __device__ __forceinline__ bool suits_tier(const Frontier& frontier) const {
+    return Policy::Claim::exact && !Policy::padded &&
+           static_cast<unsigned>(frontier.size) <= tier_.enters() &&
+           !pulls<Policy>(parameters_, frontier);
+  }
+
+  // Levels by the tier, from this one on; whether they left a frontier.
+  __device__ __forceinline__ bool run_tier() {
+    if (tier_.is_member()) {
+      // What the grid's levels have visited is in the queue, but for what was pulled.
+      if (has_pulled_) {
+        tier_.rebuild(parameters_);
+      } else {
+        const int size = static_cast<int>(now_.count.vertices());
+        tier_.visit(parameters_, visited_before_, now_.begin + size);
+      }
+      tier_.run(parameters_, now_, max_depth_);
+    } else {
+      await_turn(parameters_, now_.turn);
+    }
+    now_.begin += static_cast<int>(now_.count.vertices());
+    visited_before_ = now_.begin;
+    has_pulled_ = pulling_ = false;
+    now_.count = {0};
+    left_at_limit_ = receive(parameters_, now_);
+    return left_at_limit_;
+  }
+
+  // The frontier that the tier left, into the queue.
+  __device__ __forceinline__ void collect() {
+    left_at_limit_ = false;
+    const NextFrontier growing = next_frontier(parameters_, now_.begin, now_.totals);
+    collect_frontier<Policy>(parameters_, now_.level, growing);
+    barrier_.wait();
+    now_.count = count_of(state_.totals[now_.totals]);
+  }
+
+  __device__ __forceinline__ void trace_limit() const {
+    if constexpr (Policy::trace) {
+      Frontier frontier = this_frontier();
+      if (left_at_limit_) frontier.discovered = parameters_.trace[now_.level].frontier_size;
+      trace_begin<Policy>(parameters_, frontier);
+    }
+  }
+
+  const Parameters& parameters_;
+  SearchState& state_;
+  const int max_depth_;
+  Tier tier_;
+  GridBarrier barrier_;
+  Position now_;
+  int visited_before_ = 0;      // in the queue, up to here, the tier knows who is visited
+  bool has_pulled_ = false;     // since then
+  bool pulling_ = false;        // at the level before
+  bool stopped_ = false;        // by the host
+  bool left_at_limit_ = false;  // the tier left a frontier that nobody has collected
+};
+
 template <class Policy>
 __device__ __forceinline__ void search_persistent(const typename Policy::Parameters& parameters,
                                                   const LaunchArguments& launch) {
-  GridBarrier barrier;
-  SearchState& state = *parameters.state;
-  reset<Policy>(parameters, launch.request);
-  barrier.wait();
-
-  int level = 0;
-  int begin = 0;
-  int padding = 0;  // slots of earlier frontiers without a vertex
-  unsigned long long explored = 0;
-  bool pulling = false;
-  FrontierCount count = count_of(state.totals[0]);
-  const auto this_frontier = [&] {
-    const int largest =
-        Policy::counts_edges ? load_relaxed(&state.totals[level % 3].largest_degree) : 0;
-    Frontier frontier = frontier_at(parameters, begin, count, largest, level, explored, pulling);
-    if constexpr (Policy::padded) {
-      frontier.discovered = load_relaxed(&state.totals[level % 3].discovered);
-    }
-    return frontier;
-  };
-  while (count.vertices() > 0 && fits<Policy>(parameters, begin, count) &&
-         level < launch.request.max_depth) {
-    const Frontier frontier = this_frontier();
-    if (is_grid_leader()) {
-      state.totals[(level + 2) % 3] = {};
-      trace_begin<Policy>(parameters, frontier);
-    }
-    const int next = (level + 1) % 3;
-    const NextFrontier growing = next_frontier(parameters, begin + frontier.size, next);
-    expand_level<Policy>(parameters, frontier, growing);
-    barrier.wait();
-    for (int phase = 1; phase < Policy::phases; ++phase) {
-      complete_level<Policy>(parameters, frontier, growing, phase);
-      barrier.wait();
-    }
-    if (is_grid_leader()) trace_end<Policy>(parameters, level);
-    pulling = pulls<Policy>(parameters, frontier);
-    explored += count.edges();
-    begin += frontier.size;
-    if constexpr (Policy::padded) padding += frontier.size - frontier.discovered;
-    count = count_of(state.totals[next]);
-    ++level;
-  }
-
-  if (is_grid_leader()) {
-    const bool at_limit = count.vertices() > 0;
-    if (at_limit) {
-      trace_begin<Policy>(parameters, this_frontier());
-    }
-    state.depth = at_limit ? level : level - 1;
-    state.enqueued = begin - padding + this_frontier().discovered;
-    state.status = fits<Policy>(parameters, begin, count) ? DONE : QUEUE_FULL;
-    state.barriers = barrier.waits();
-  }
+  PersistentSearch<Policy> search(parameters, launch);
+  search.run();
+  if (is_grid_leader()) search.finish();
 }
 
 }  // namespace persistent_bfs

@@ -19,13 +19,7 @@ struct SearchRequest {
   int max_depth;
 };
 
-// A packed row: the first neighbours of a vertex in one aligned read. A longer row has
-// MORE_NEIGHBOURS in its last place and goes on in the CSR arrays from there.
-constexpr int PACKED = 4;
-constexpr vertex_t NO_NEIGHBOUR = -1;
-constexpr vertex_t MORE_NEIGHBOURS = -2;
-
-enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2 };
+enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2, STOPPED = 3 };
 
 // What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
 // them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a padded
@@ -54,10 +48,25 @@ struct SearchState {
   int status;           // a SearchStatus
   int barriers;         // device-wide barriers inside the kernel
   int blocks_finished;  // blocks through with the launch, where the last one has a duty
+  int stop;             // set by the host, to end a search that takes too long
+  int stopping[2];      // the same, as the leader of a persistent grid saw it
+  int turn;             // moved on by a tier when it hands the search back to the grid
+  unsigned long long tier_edges;  // of the tier's last run: arcs of the frontiers it expanded,
+  int tier_found;                 // vertices it discovered,
+  int tier_level;                 // the level it left,
+  int tier_slots;                 // and what is left of the frontier
 };
 
 // Which mapping a level was expanded with, where it is chosen level by level.
-enum Mapping : short { CONFIGURED = 0, BY_THREAD = 1, BY_WARP = 2, BY_EDGE = 3, BY_ONE_BLOCK = 4 };
+enum Mapping : short {
+  CONFIGURED = 0,
+  BY_THREAD = 1,
+  BY_WARP = 2,
+  BY_EDGE = 3,
+  BY_ONE_WARP = 4,
+  BY_ONE_BLOCK = 5,
+  BY_ONE_CLUSTER = 6
+};
 
 // One level of a trace. Times are the device's own clock.
 struct LevelRecord {
@@ -81,6 +90,8 @@ struct LaunchArguments {
   int largest_degree;
   int discovered;  // vertices of a padded frontier
   int phase;       // of the level, where it has several
+  int tier_slots;  // in each block of the tier, for a frontier
+  int reserved;
   unsigned long long explored;
 };
 
@@ -99,7 +110,7 @@ struct SearchParameters {
   vertex_t* predecessors;
   vertex_t* queue;
   unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
-  const int4* packed_rows;      // where an engine fetches whole short rows
+  const int4* packed_rows;      // where a tier fetches whole short rows: see packed_rows.cuh
   unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
@@ -112,9 +123,9 @@ struct SearchParameters {
 
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
-          template <class> class Append_, bool counts_edges_, bool predecessors_,
-          bool trace_, int block_threads_, int block_queue_, int tier_vertices_, int phases_,
-          bool padded_>
+          template <class> class Append_, template <class> class Tier_, bool counts_edges_,
+          bool predecessors_, bool trace_, int block_threads_, int block_queue_, int row_slots_,
+          int phases_, bool padded_>
 struct SearchPolicy {
   using Offset = Offset_;
   using Advance = Advance_;
@@ -123,12 +134,16 @@ struct SearchPolicy {
   using Claim = Claim_;
   template <class Policy>
   using Append = Append_<Policy>;
+  template <class Policy>
+  using Tier = Tier_<Policy>;
   using Parameters = SearchParameters<Offset>;
   static constexpr bool predecessors = predecessors_;
   static constexpr bool trace = trace_;
   static constexpr int block_threads = block_threads_;
   static constexpr int block_queue = block_queue_;
-  static constexpr int tier_vertices = tier_vertices_;
+  // Slots of four arcs that a vertex takes at most: 1, 2, or 3 for any more.
+  static constexpr bool has_long_rows = row_slots_ > 1;
+  static constexpr bool has_hubs = row_slots_ > 2;
   static constexpr bool counts_edges = counts_edges_;
   // Parts of a level with a device-wide barrier between them: the expansion, and what an append
   // that goes by the arcs' places still does to the slots it leaves.

@@ -39,6 +39,17 @@ __device__ __forceinline__ int warp_max(int value) {
 #endif
 }
 
+__device__ __forceinline__ int warp_add(int value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(FULL_WARP, value);
+#else
+  for (int distance = WARP_SIZE / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(FULL_WARP, value, distance);
+  }
+  return value;
+#endif
+}
+
 __device__ __forceinline__ unsigned long long warp_sum(unsigned long long value) {
   for (int distance = WARP_SIZE / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(FULL_WARP, value, distance);

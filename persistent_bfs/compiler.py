@@ -26,7 +26,7 @@ from pathlib import Path
 
 import platformdirs
 
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, Config
+from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, TIERS, Config
 
 CACHE_VARIABLE = "PERSISTENT_BFS_CACHE_DIR"
 
@@ -211,6 +211,7 @@ def render_stub(config: Config) -> str:
             f"{space}::{DIRECTIONS[config.direction].type}",
             f"{space}::{CLAIMS[config.claim].type}",
             f"{space}::{APPENDS[config.append].type}",
+            f"{space}::{TIERS[config.tier].type}",
             *(
                 str(value).lower()
                 for value in (
@@ -219,7 +220,7 @@ def render_stub(config: Config) -> str:
                     config.trace,
                     config.block_threads,
                     config.block_queue,
-                    config.tier_vertices,
+                    config.row_slots,
                     config.phases,
                     config.padded,
                 )
@@ -309,9 +310,12 @@ def cubin(config: Config, architecture: str) -> Path:
     CompileError
         nvcc is missing, too old for the architecture, or refused the source.
     """
+    return compile_cubin(render_stub(config), f"{_name(config)}-{architecture}", architecture)
+
+
+def compile_cubin(text: str, name: str, architecture: str) -> Path:
+    """The cubin of any stub ``text``; raises as `cubin`."""
     compiler = find_nvcc()
-    text = render_stub(config)
-    name = f"{_name(config)}-{architecture}"
     options = (*NVCC_OPTIONS, f"-arch={architecture}")
     target = _cached(text, name, ".cubin", compiler, options)
     if target.is_file():

@@ -70,14 +70,29 @@ class DirectionChoice(Choice):
 
 
 @dataclass(frozen=True)
+class TierChoice(Choice):
+    """A row of `TIERS`: who runs the narrow levels of a persistent search.
+
+    ``block_threads`` is how many threads a block suit it, ``slots`` how many slots a block, so
+    that a larger frontier is better off on the grid, ``mappings`` how the trace calls its levels;
+    a tier that ``exists`` reads packed rows.
+    """
+
+    block_threads: int = 256
+    slots: int = 0
+    exists: bool = True
+    clusters: bool = False
+    mappings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
     ``loop`` is the header that defines the kernels named in ``kernels``, each the C++ function
     of the same name; ``cooperative`` says whether they synchronise their grid, ``block_threads``
-    how many threads a block suit them, ``packed_rows`` whether they read the first neighbours of
-    a vertex packed (16 bytes a vertex more); ``arguments`` is
-    the C++ struct a launch takes beside the parameters.
+    how many threads a block suit them, ``tiers`` whether narrow levels may be given to a tier;
+    ``arguments`` is the C++ struct a launch takes beside the parameters.
     """
 
     name: str
@@ -86,7 +101,7 @@ class EngineChoice:
     trade_off: str
     cooperative: bool = False
     block_threads: int = 256
-    packed_rows: bool = False
+    tiers: bool = False
     while_nodes: bool = False
     arguments: str = "LaunchArguments"
 
@@ -127,20 +142,11 @@ ENGINES: Mapping[str, EngineChoice] = _table(
         "persistent",
         "loop_persistent.cuh",
         ("search_persistent",),
-        "one cooperative kernel, one grid barrier a level: the least a level can cost; the grid "
-        "must be resident, so wide levels have no more blocks than narrow ones",
+        "one cooperative kernel, one grid barrier a level, or a tier that runs narrow levels with "
+        "less: the least a level can cost; the grid must be resident, so wide levels have no more "
+        "blocks than narrow ones",
         cooperative=True,
-    ),
-    EngineChoice(
-        "tiered",
-        "loop_tiered.cuh",
-        ("search_tiered",),
-        "persistent, but one block runs levels alone while the frontier is small, with its "
-        "queue and the visited bits in shared memory: for deep graphs; needs a bit a vertex of "
-        "one block's shared memory, and 16 bytes a vertex for packed rows",
-        cooperative=True,
-        block_threads=512,
-        packed_rows=True,
+        tiers=True,
     ),
 )
 
@@ -329,6 +335,37 @@ APPENDS: Mapping[str, AppendChoice] = _table(
     ),
 )
 
+TIERS: Mapping[str, TierChoice] = _table(
+    TierChoice(
+        "none",
+        "tier/none.cuh",
+        "tier::None",
+        "every level on the whole grid, with any mapping: what the others are compared with",
+        exists=False,
+    ),
+    TierChoice(
+        "block",
+        "tier/block.cuh",
+        "tier::Block",
+        "one block runs narrow levels alone, frontier and visited bits in its shared memory: no "
+        "device-wide barrier; needs a bit a vertex there (some 1.1 million vertices)",
+        block_threads=1024,
+        slots=3072,
+        mappings=("one warp", "one block"),
+    ),
+    TierChoice(
+        "cluster",
+        "tier/cluster.cuh",
+        "tier::Cluster",
+        "the same by up to 16 blocks that reach each other's shared memory: for graphs of up to "
+        "some 17 million vertices, on sm_90 and newer; a level costs two round trips between them",
+        block_threads=384,
+        slots=2048,
+        clusters=True,
+        mappings=("one cluster",),
+    ),
+)
+
 # Sound answers need exactly one discoverer a vertex. The others run, marked, and their
 # duplicates are what one studies.
 EXACT_CLAIMS = frozenset(CLAIMS) - {"naive"}
@@ -357,11 +394,19 @@ def rows_by_loop() -> Iterator[Config]:
     for engine in loops.values():
         usual = Config(engine, predecessors=True, trace=True)
         yield usual
-        tables = {"advance": ADVANCES, "direction": DIRECTIONS, "claim": CLAIMS, "append": APPENDS}
+        tables: dict[str, Mapping[str, Choice]] = {
+            "advance": ADVANCES,
+            "direction": DIRECTIONS,
+            "claim": CLAIMS,
+            "append": APPENDS,
+        }
+        if usual.program.tiers:
+            tables["tier"] = TIERS
         for field, table in tables.items():
             for name in table:
                 if name != getattr(usual, field):
-                    yield usual.with_(**{field: name})
+                    threads = TIERS[name].block_threads if field == "tier" else usual.block_threads
+                    yield usual.with_(**{field: name}, block_threads=threads)
 
 
 def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
@@ -388,6 +433,23 @@ def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
     return None
 
 
+def tier_conflict(direction: str, claim: str, append: str) -> str | None:
+    """Why no tier combines with direction, claim and append; None if every tier does."""
+    if claim not in EXACT_CLAIMS:
+        return (
+            f"the {claim} claim does not combine with a tier, whose visited bits let nobody "
+            "discover a vertex twice; use tiers none"
+        )
+    if direction == "pull":
+        return "direction pull does not combine with a tier, which pushes; use tiers none"
+    if APPENDS[append].padded:
+        return (
+            f"the {append} append does not combine with a tier, whose frontiers have no slots "
+            "without a vertex; use tiers none"
+        )
+    return None
+
+
 @dataclass(frozen=True)
 class Config:
     """One choice from each table: what a stub is rendered from and a program is keyed by.
@@ -406,8 +468,11 @@ class Config:
         Whether no degree of the graph is large: the automatic mapping then counts no edges.
     block_queue
         Vertices that the block append's shared queue holds before it spills.
-    tier_vertices
-        Largest frontier that the tiered engine leaves to one block.
+    tier
+        Who runs the narrow levels of the persistent engine: a name from `TIERS`.
+    row_slots
+        Slots of four arcs that a vertex of the graph takes at most in a tier: 1, 2, or 3 for any
+        more.
 
     Raises
     ------
@@ -427,7 +492,8 @@ class Config:
     even_degrees: bool = False
     block_threads: int = 256
     block_queue: int = 1024
-    tier_vertices: int = 1024
+    tier: str = "none"
+    row_slots: int = 3
 
     def __post_init__(self) -> None:
         if self.engine not in PROGRAMS:
@@ -442,9 +508,9 @@ class Config:
             )
         if not 1 <= self.block_queue <= 2048:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
-        if not 2 <= self.tier_vertices <= 4096:
-            raise ValueError(f"tier_vertices is {self.tier_vertices}; it must be 2 to 4096")
-        problem = conflict(self.direction, self.advance, self.append)
+        if self.row_slots not in (1, 2, 3):
+            raise ValueError(f"row_slots is {self.row_slots}; it must be 1, 2 or 3")
+        problem = conflict(self.direction, self.advance, self.append) or self._tier_conflict()
         if problem is not None:
             raise ValueError(problem)
 
@@ -454,7 +520,15 @@ class Config:
             (ADVANCES, self.advance, "advance"),
             (CLAIMS, self.claim, "claim"),
             (APPENDS, self.append, "append"),
+            (TIERS, self.tier, "tier"),
         )
+
+    def _tier_conflict(self) -> str | None:
+        if not TIERS[self.tier].exists:
+            return None
+        if not self.program.tiers:
+            return f"the {self.engine} engine has no tiers; use engine persistent, or tiers none"
+        return tier_conflict(self.direction, self.claim, self.append)
 
     @property
     def program(self) -> EngineChoice:
@@ -495,12 +569,18 @@ class Config:
         """Whether the claim promises one discoverer a vertex."""
         return self.claim in EXACT_CLAIMS
 
+    @property
+    def packed_rows(self) -> bool:
+        """Whether the kernels read the first arcs of a vertex packed."""
+        return TIERS[self.tier].exists
+
     def with_(self, **changes: Any) -> Config:
         """This choice with some fields changed."""
         return replace(self, **changes)
 
     def __str__(self) -> str:
+        tier = f", {self.tier} tier" if TIERS[self.tier].exists else ""
         return (
             f"{self.engine}, {self.direction}, {self.advance} mapping, {self.claim} claim, "
-            f"{self.append} append"
+            f"{self.append} append{tier}"
         )

@@ -10,16 +10,25 @@ import ctypes
 
 import numpy as np
 
-RUNNING, DONE, QUEUE_FULL = 0, 1, 2
+RUNNING, DONE, QUEUE_FULL, STOPPED = 0, 1, 2, 3
 
-MAPPINGS = ("", "thread", "warp", "edge", "one block")  # enum Mapping; "" is the configured one
+MAPPINGS = (
+    "",
+    "thread",
+    "warp",
+    "edge",
+    "one warp",
+    "one block",
+    "one cluster",
+)  # enum Mapping; "" is the configured one
 
-PACKED = 4  # neighbours in a packed row
+# cuda/packed_rows.cuh.
+PACKED = 4  # neighbours in a packed row; a long vertex has two rows
+LONG = 1 << 30  # beside the number of a long neighbour
 NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 
-# BlockTier::Shared: what a vertex of its two frontiers takes, and the rest.
-BLOCK_TIER_BYTES_A_VERTEX = 2 * (4 * PACKED + 4)
-BLOCK_TIER_BYTES = 32 * 8 + 2 * 8 + 4 * 4
+# cuda/tier/slots.cuh: what a block's shared memory holds beside the visited bits.
+SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 64
 
 NO_DEPTH_LIMIT = 2**31 - 1
 
@@ -46,6 +55,8 @@ class LaunchArguments(ctypes.Structure):
         ("largest_degree", ctypes.c_int),
         ("discovered", ctypes.c_int),
         ("phase", ctypes.c_int),
+        ("tier_slots", ctypes.c_int),
+        ("reserved", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
     )
 
@@ -99,7 +110,15 @@ SEARCH_STATE = np.dtype(
         ("status", np.int32),
         ("barriers", np.int32),
         ("blocks_finished", np.int32),
-    ]
+        ("stop", np.int32),
+        ("stopping", np.int32, 2),
+        ("turn", np.int32),
+        ("tier_edges", np.uint64),
+        ("tier_found", np.int32),
+        ("tier_level", np.int32),
+        ("tier_slots", np.int32),
+    ],
+    align=True,
 )
 
 LEVEL_RECORD = np.dtype(

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import ENGINES, Config, choose
+from persistent_bfs.config import ENGINES, TIERS, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
-from persistent_bfs.engines.tiered import shared_bytes_needed
+from persistent_bfs.engines.tiers import NONE, check_tiers, choose_tier
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
@@ -47,18 +47,14 @@ def looks_deep(graph: Graph) -> bool:
     return True
 
 
-def choose_engine(engine: str, device: Device, graph: Graph) -> tuple[str, str]:
-    """The engine that ``auto`` (or a name) means for ``graph``, and why (which may be empty)."""
+def choose_engine(engine: str, device: Device) -> tuple[str, str]:
+    """The engine that ``auto`` (or a name) means on ``device``, and why (which may be empty)."""
     info = device.info
     if engine == "auto":
         if not info.cooperative_launch:
             if info.while_nodes:
                 return "graph_while", "graph_while: the device has no cooperative launch"
             return "graph_unrolled", "graph_unrolled: no cooperative launch, no WHILE nodes here"
-        tier_vertices = Config("tiered").tier_vertices
-        fits = shared_bytes_needed(graph.vertices, tier_vertices) <= info.shared_bytes_per_block
-        if fits and graph.max_degree <= EVEN_DEGREE and looks_deep(graph):
-            return "tiered", "tiered: small degrees, and the first levels are narrow"
         return "persistent", "persistent: the least a level of any width can cost"
     if engine == "graph_while" and not info.while_nodes:
         return (
@@ -83,21 +79,28 @@ def configure(
     advance: str = "auto",
     direction: str = "push",
     block_threads: int | None = None,
+    tiers: str = "auto",
     **choices: Any,
 ) -> Config:
     """What a session of ``graph`` is compiled as; arguments and errors are those of `BFS`.
 
-    ``auto`` as an engine stands for the one it usually means; the device may have another.
+    ``auto`` as an engine stands for the one it usually means, and as tiers for none; the device
+    may have others.
     """
     engine = "persistent" if engine == "auto" else engine
+    row = choose(ENGINES, engine, "engine")
+    allowed = check_tiers(tiers)
+    tier = allowed[0] if len(allowed) == 1 else NONE
     if block_threads is None:
-        block_threads = choose(ENGINES, engine, "engine").block_threads
+        block_threads = TIERS[tier].block_threads if TIERS[tier].exists else row.block_threads
     return Config(
         engine=engine,
+        tier=tier,
         advance=choose_advance(advance, direction)[0],
         direction=direction,
         offset_bits=graph.row_offsets.dtype.itemsize * 8,
         even_degrees=graph.max_degree <= EVEN_DEGREE,
+        row_slots=min(max(-(-graph.max_degree // layout.PACKED), 1), 3),
         block_threads=block_threads,
         **choices,
     )
@@ -124,11 +127,13 @@ class BFS:
         Whether results have a level trace.
     block_threads : int, optional
         Threads a block; by default what suits the engine.
-    block_queue, tier_vertices : int
-        Vertices that the block append's shared queue holds before it spills; the largest frontier
-        that the tiered engine leaves to one block.
+    block_queue : int
+        Vertices that the block append's shared queue holds before it spills.
+    tiers : str
+        Who may run the narrow levels of the persistent engine: names from ``TIERS`` with commas
+        between, of which the first that fits is taken; or ``auto``.
     options : EngineOptions, optional
-        Levels a launch, blocks of the grid.
+        Levels a launch, blocks of the grid, slots of a tier.
     schedule, seed
         How the emulated device interleaves threads.
 
@@ -165,7 +170,7 @@ class BFS:
         trace: bool = False,
         block_threads: int | None = None,
         block_queue: int = 1024,
-        tier_vertices: int = 1024,
+        tiers: str = "auto",
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
         seed: int = 0,
@@ -187,7 +192,7 @@ class BFS:
             trace=trace,
             block_threads=block_threads,
             block_queue=block_queue,
-            tier_vertices=tier_vertices,
+            tiers=tiers,
         )
         self._owns_device = not isinstance(device, Device)
         if isinstance(device, Device):
@@ -198,12 +203,11 @@ class BFS:
         reasons = [f"{self._choice.kind} device: {self._choice.reason}"]
         try:
             if self.device is not None:
-                name, why = choose_engine(engine, self.device, self.graph)
-                reasons += filter(None, (why, choose_advance(advance, direction)[1]))
+                name, why = choose_engine(engine, self.device)
                 self.config = wanted.with_(engine=name)
-                if block_threads is None:
-                    threads = ENGINES[name].block_threads
-                    self.config = self.config.with_(block_threads=threads)
+                reasons += filter(None, (why, choose_advance(advance, direction)[1]))
+                if ENGINES[name].tiers:
+                    reasons += self._choose_tier(tiers, block_threads, self.device)
                 with self.device.current():
                     self._prepare(self.device, options or EngineOptions())
             else:
@@ -212,6 +216,25 @@ class BFS:
             self.close()
             raise
         self.reason = "; ".join(reasons)
+
+    def _choose_tier(self, tiers: str, block_threads: int | None, device: Device) -> list[str]:
+        """Give the configuration its tier; returns why, if there is anything to say."""
+        config = self.config
+        tier, why = choose_tier(
+            tiers,
+            vertices=self.graph.vertices,
+            narrow=self.graph.max_degree <= EVEN_DEGREE and looks_deep(self.graph),
+            direction=config.direction,
+            claim=config.claim,
+            append=config.append,
+            info=device.info,
+        )
+        self.config = config.with_(tier=tier)
+        if block_threads is None:
+            row = TIERS[tier]
+            threads = row.block_threads if row.exists else ENGINES[config.engine].block_threads
+            self.config = self.config.with_(block_threads=threads)
+        return [why] if why else []
 
     def _prepare(self, device: Device, options: EngineOptions) -> None:
         graph, config = self.graph, self.config

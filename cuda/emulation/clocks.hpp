@@ -5,6 +5,8 @@
 // Orders are made by
 //   - barriers of the block (of every thread in it; one that has returned has arrived) and warp
 //     collectives (of the lanes in the mask);
+//   - barriers of the cluster, in the same way, between what came before a thread's arrival and
+//     what comes after another's wait;
 //   - fences and atomics: what a thread knows at a fence goes along with its later atomics and
 //     relaxed stores, and whoever reads the word by an atomic or a relaxed load knows it from
 //     then on. A read-modify-write passes on what it found there; a store replaces it. What was
@@ -40,13 +42,13 @@ class Clocks {
   // For threads [first, first + count) of the launch, called fibers 0 to count - 1 from now on.
   void start_wave(unsigned first, unsigned count) {
     fibers_.resize(count);
-    for (unsigned i = 0; i < count; ++i) fibers_[i] = {{nothing_, first + i, 1}, {}};
+    for (unsigned i = 0; i < count; ++i) fibers_[i] = fresh(first + i);
   }
 
   // All threads of the grid have met.
   void start_anew() {
     released_.clear();
-    for (Thread& fiber : fibers_) fiber = {{nothing_, fiber.clock.thread, 1}, {}};
+    for (Thread& fiber : fibers_) fiber = fresh(fiber.clock.thread);
   }
 
   unsigned thread(unsigned fiber) const { return fibers_[fiber].clock.thread; }
@@ -78,6 +80,52 @@ class Clocks {
     }
   }
 
+  // The fiber arrives at a barrier: what it does from now on is in no order with those that wait.
+  void arrive(unsigned fiber) {
+    Thread& self = fibers_[fiber];
+    self.arrived = {self.clock, self.published};
+    ++self.clock.now;
+  }
+
+  // All of fibers first to first + count - 1 have arrived, or returned.
+  __attribute__((noinline)) void complete(unsigned first, unsigned count) {
+    auto known = std::make_shared<Times>(nothing_->size());
+    std::shared_ptr<Times> published;
+    const Times* last = nullptr;
+    for (unsigned i = first; i < first + count; ++i) {
+      const Knowledge& arrived = fibers_[i].arrived;
+      if (!arrived.clock.known) continue;  // all of the grid has met since
+      const Clock& clock = arrived.clock;
+      if (clock.known.get() != last) raise(*known, *(last = clock.known.get()));
+      (*known)[clock.thread] = std::max((*known)[clock.thread], clock.now);
+      if (!arrived.published.known) continue;
+      if (!published) published = std::make_shared<Times>(nothing_->size());
+      raise(*published, arrived.published);
+    }
+    for (unsigned i = first; i < first + count; ++i) {
+      const unsigned thread = fibers_[i].clock.thread;
+      fibers_[i].released = {{known, thread, 0}, {}};
+      if (published) fibers_[i].released.published = {published, thread, (*published)[thread]};
+    }
+  }
+
+  // The fiber has waited for those that have arrived.
+  void acquire(unsigned fiber) {
+    Thread& self = fibers_[fiber];
+    if (self.released.clock.known) {
+      if (self.clock.known == self.arrived.clock.known)
+        self.clock.known = self.released.clock.known;
+      else
+        self.clock.known = both(self.clock.known, self.released.clock);
+      const Clock& published = self.released.published;
+      if (published.known && self.published.known == self.arrived.published.known)
+        self.published = published;
+      else if (published.known)
+        self.published.known = both(self.published.known, published);
+    }
+    self.arrived = self.released = {};
+  }
+
   void fence(unsigned fiber) {
     Clock& clock = fibers_[fiber].clock;
     fibers_[fiber].published = clock;
@@ -86,7 +134,7 @@ class Clocks {
 
   // An atomic or relaxed access to the word.
   void touch(unsigned fiber, std::uint64_t word, bool reads, bool writes) {
-    auto& [clock, published] = fibers_[fiber];
+    Clock &clock = fibers_[fiber].clock, &published = fibers_[fiber].published;
     const auto found = released_.find(word);
     if (reads && found != released_.end()) {
       auto joined = std::make_shared<Times>(*clock.known);
@@ -109,10 +157,23 @@ class Clocks {
     std::uint32_t now;  // of this thread itself, which `known` may not be up to date with
   };
 
-  struct Thread {
+  struct Knowledge {
     Clock clock;
     Clock published;  // what it knew at its last fence, and those it met at theirs
   };
+
+  struct Thread : Knowledge {
+    Knowledge arrived;   // when it arrived at a barrier that it has not waited at
+    Knowledge released;  // by that barrier, once all have arrived
+  };
+
+  Thread fresh(unsigned thread) const { return {{{nothing_, thread, 1}, {}}, {}, {}}; }
+
+  static std::shared_ptr<Times> both(const std::shared_ptr<Times>& one, const Clock& other) {
+    auto joined = std::make_shared<Times>(*one);
+    raise(*joined, *other.known);
+    return joined;
+  }
 
   static void raise(Times& times, const Times& others) {
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = std::max(times[i], others[i]);

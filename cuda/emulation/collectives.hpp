@@ -1,4 +1,4 @@
-// Barriers of the block and the grid, and the collectives of a warp.
+// Barriers of the block, the cluster and the grid, and the collectives of a warp.
 //
 // Each thread leaves what it brings and waits; the last one to come works out everyone's result.
 // What CUDA leaves undefined is an error: barriers at different lines of one block, lanes that name
@@ -44,6 +44,26 @@ inline void release(Block& block, Operation operation) {
                                                                     : votes;
   for (unsigned i = 0; i < run.launch->threads; ++i)
     if (block.fibers[i].waits == operation) wake(block.fibers[i], result);
+}
+
+inline void release(Cluster& cluster) {
+  const unsigned first = id_of(*cluster.blocks->fibers);
+  const unsigned count = run.launch->cluster * run.launch->threads;
+  cluster.arrived = 0;
+  ++run.counters.cluster_barriers;
+  if (checks_races()) {
+    const unsigned together = cluster.orders ? count : run.launch->threads;
+    for (unsigned i = first; i < first + count; i += together)
+      run.races.clocks.complete(i, together);
+  }
+  cluster.orders = true;
+  for (unsigned b = 0; b < run.launch->cluster; ++b) cluster.blocks[b].first_at_cluster = nullptr;
+  for (unsigned i = first; i < first + count; ++i) {
+    Fiber& fiber = run.fibers[i];
+    if (fiber.arrival != Arrival::arrived) continue;
+    fiber.arrival = Arrival::complete;
+    if (fiber.waits == Operation::cluster_barrier) wake(fiber, 0);
+  }
 }
 
 inline void complete(Warp& warp, Fiber* lanes, unsigned mask, Operation operation) {
@@ -153,6 +173,43 @@ void grid_barrier(Site site) {
   ++run.counters.grid_barriers;
   if (checks_races()) run.races.start_anew();
   for (Fiber& fiber : run.fibers) wake(fiber, 0);
+}
+
+// Blocks of a cluster may arrive at different lines; the threads of one may not.
+void cluster_arrive(Site site, bool for_all) {
+  sync_point();
+  const Operation operation = Operation::cluster_barrier;
+  Fiber& self = *run.current;
+  Block& block = *self.block;
+  if (self.arrival != Arrival::none)
+    fail_here("arrives at " + what(operation, site) +
+              " without having waited since it arrived at " + what(operation, self.arrived_at));
+  if (!block.first_at_cluster)
+    block.first_at_cluster = &self;
+  else if (const Fiber& other = *block.first_at_cluster; !same(other.arrived_at, site))
+    fail_here("divergent barrier: it is at " + what(operation, site) + ", but " + who(other) +
+              " is at " + what(operation, other.arrived_at));
+  self.arrival = Arrival::arrived;
+  self.arrived_at = site;
+  if (checks_races()) run.races.clocks.arrive(id_of(self));
+  Cluster& cluster = *block.cluster;
+  cluster.orders &= for_all;
+  if (++cluster.arrived == cluster.live) release(cluster);
+}
+
+void cluster_wait(Site site) {
+  sync_point();
+  const Operation operation = Operation::cluster_barrier;
+  Fiber& self = *run.current;
+  if (self.arrival == Arrival::none)
+    fail_here("waits for " + what(operation, site) + " without having arrived");
+  if (self.arrival == Arrival::arrived) {
+    self.waits = operation;
+    self.site = site;
+    wait();
+  }
+  self.arrival = Arrival::none;
+  if (checks_races()) run.races.clocks.acquire(id_of(self));
 }
 
 std::uint64_t collective(Operation operation, unsigned mask, std::uint64_t value, unsigned argument,

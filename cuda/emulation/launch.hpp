@@ -17,10 +17,11 @@ struct SimtStep {  // one line of a recorded schedule
   std::uint32_t points;  // scheduling points until it was switched away; 0: until it waited
 };
 
-enum SimtKind : std::uint32_t { READ = 1, WRITE = 2, ATOMIC = 4, SHARED = 8 };
+// EXIT: a block has returned, and its shared memory with it.
+enum SimtKind : std::uint32_t { READ = 1, WRITE = 2, ATOMIC = 4, SHARED = 8, EXIT = 16 };
 
 struct SimtAccess {          // one access, as seen when it happens
-  std::uint64_t address;     // of SHARED memory: the offset in the block's
+  std::uint64_t address;     // of SHARED memory: whose block it is times 2^32, and the offset
   std::uint64_t step;        // scheduling points the launch had passed
   std::uint64_t before;      // if watched: what the item held, up to 8 bytes
   std::uint64_t after;       // and what it holds then
@@ -49,7 +50,8 @@ struct SimtLaunch {
   std::uint32_t threads;
   std::uint32_t dynamic_shared_bytes;
   std::uint32_t cooperative;
-  std::uint32_t resident_blocks;  // blocks that run side by side; 0: all
+  std::uint32_t resident_blocks;  // blocks that run side by side, whole clusters; 0: all
+  std::uint32_t cluster;          // blocks of a cluster
   std::uint32_t schedule;
   std::uint64_t seed;
   std::uint64_t launch_index;  // with the seed, starts the random numbers
@@ -82,6 +84,7 @@ struct SimtCounters {         // a launch adds to them
   std::uint64_t warp_collectives;
   std::uint64_t block_barriers;
   std::uint64_t grid_barriers;
+  std::uint64_t cluster_barriers;
   std::uint64_t lane_slots;
   std::uint64_t fiber_switches;
 };

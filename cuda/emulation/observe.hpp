@@ -61,6 +61,14 @@ inline void log(const SimtAccess& access, const SimtItem& item) {
   run.unsettled_item = &item;
 }
 
+// Its own block's shared memory or that of another of its cluster.
+inline std::uint64_t place_in_shared(const char* address) {
+  const Cluster& cluster = *run.current->block->cluster;
+  const std::size_t offset = address - cluster.arenas;
+  const std::uint64_t owner = cluster.blocks->index + offset / run.arena_stride;
+  return owner << 32 | offset % run.arena_stride;
+}
+
 // Called when nothing can come between this and the access. The caller is the return address into
 // the kernel, or null if it must be looked for.
 __attribute__((noinline)) inline void observe(const void* pointer, std::size_t bytes, unsigned kind,
@@ -78,7 +86,7 @@ __attribute__((noinline)) inline void observe(const void* pointer, std::size_t b
 
   const Fiber& self = *run.current;
   SimtAccess access{};
-  access.address = shared ? static_cast<const char*>(pointer) - run.arena : address;
+  access.address = shared ? place_in_shared(static_cast<const char*>(pointer)) : address;
   access.step = run.points;
   access.block = self.block->index;
   access.thread = self.thread;
@@ -91,6 +99,21 @@ __attribute__((noinline)) inline void observe(const void* pointer, std::size_t b
   if (checked) run.races.see(access, id_of(self), launch);
   for (const SimtItem* item = watched; item != end; item = std::find_if(item + 1, end, touches))
     log(access, *item);
+}
+
+// The last thread of a block has returned.
+inline void observe_exit() {
+  const Fiber& self = *run.current;
+  const Block& block = *self.block;
+  run.races.clocks.meet(id_of(*block.fibers), run.launch->threads);
+  SimtAccess exit{};
+  exit.address = place_in_shared(block.arena);
+  exit.step = run.points;
+  exit.block = block.index;
+  exit.thread = self.thread;
+  exit.bytes = static_cast<std::uint32_t>(run.arena_bytes);
+  exit.kind = EXIT | SHARED;
+  run.races.see_exit(exit, id_of(self), *run.launch);
 }
 
 }  // namespace simt

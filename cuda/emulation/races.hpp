@@ -33,10 +33,9 @@ class Races {
     clocks.start_anew();
   }
 
-  // Shared memory, whose addresses are offsets, is told apart by its block.
   void see(const SimtAccess& access, unsigned fiber, SimtLaunch& launch) {
     const bool shared = access.kind & SHARED;
-    const std::uint64_t space = shared ? 1ull << 63 | std::uint64_t{access.block} << 32 : 0;
+    const std::uint64_t space = shared ? SHARED_SPACE : 0;
     const std::uint64_t begin = space + access.address, end = begin + access.bytes;
     for (std::uint64_t word = begin / WORD; word * WORD < end; ++word) {
       const std::uint64_t from = std::max(begin, word * WORD) % WORD;
@@ -48,7 +47,24 @@ class Races {
     if (access.kind & ATOMIC) clocks.touch(fiber, begin, access.kind & READ, access.kind & WRITE);
   }
 
+  // The block of the fiber, its last thread, has returned: no other may have reached into its
+  // shared memory but those that some thread of it waited for.
+  void see_exit(const SimtAccess& exit, unsigned fiber, SimtLaunch& launch) {
+    const std::uint64_t begin = SHARED_SPACE + exit.address, end = begin + exit.bytes;
+    for (std::uint64_t word = begin / WORD; word * WORD < end; ++word) {
+      const auto found = words_.find(word);
+      if (found == words_.end()) continue;
+      for (const Seen& old : found->second) {
+        if (old.access.block == exit.block || clocks.knows(fiber, old.thread, old.time)) continue;
+        SimtAccess here = exit;
+        here.address = old.access.address;
+        report(old.access, here, launch);
+      }
+    }
+  }
+
  private:
+  static constexpr std::uint64_t SHARED_SPACE = 1ull << 63;
   static constexpr std::uint64_t WORD = 8;
 
   struct Seen {

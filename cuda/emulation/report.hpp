@@ -27,10 +27,13 @@ inline std::string who(const Fiber& fiber) {
               fiber.thread / WARP, fiber.lane());
 }
 
-inline std::string what(Operation operation, Site site) {
+inline std::string where(Site site) {
   const char* const slash = std::strrchr(site.file, '/');
-  return text("%s at %s:%d", NAMES[static_cast<int>(operation)], slash ? slash + 1 : site.file,
-              site.line);
+  return text(" at %s:%d", slash ? slash + 1 : site.file, site.line);
+}
+
+inline std::string what(Operation operation, Site site) {
+  return NAMES[static_cast<int>(operation)] + where(site);
 }
 
 inline std::string what(const Fiber& fiber) { return what(fiber.waits, fiber.site); }
@@ -79,6 +82,12 @@ inline std::string what(const Fiber& fiber) { return what(fiber.waits, fiber.sit
   for (const Block& block : run.blocks) {
     const std::size_t offset = address - block.arena;
     if (offset >= run.arena_stride) continue;
+    const bool is_peer = block.cluster == run.current->block->cluster;
+    if (is_peer && !block.live)
+      fail_here(access + text("in the shared memory of block %u, which has returned", block.index));
+    if (is_peer && block.arena != run.arena)
+      fail_here(access + text("at byte %zu of block %u's %zu bytes of shared memory", offset,
+                              block.index, run.arena_bytes));
     if (block.arena != run.arena)
       fail_here(access + text("in the shared memory of block %u", block.index));
     fail_here(access + text("at byte %zu of the block's %zu bytes of shared memory", offset,

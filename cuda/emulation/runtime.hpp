@@ -33,6 +33,7 @@ enum class Operation : std::uint8_t {
   syncthreads_and,
   syncthreads_count,
   grid_sync,
+  cluster_barrier,
   syncwarp,
   ballot,
   any,
@@ -54,12 +55,12 @@ enum class Operation : std::uint8_t {
 // What messages call them, in the same order.
 constexpr const char* NAMES[] = {"nothing",           "__syncthreads",       "__syncthreads_or",
                                  "__syncthreads_and", "__syncthreads_count", "grid sync",
-                                 "__syncwarp",        "__ballot_sync",       "__any_sync",
-                                 "__all_sync",        "__shfl_sync",         "__shfl_up_sync",
-                                 "__shfl_down_sync",  "__shfl_xor_sync",     "__match_any_sync",
-                                 "__match_all_sync",  "__reduce_add_sync",   "__reduce_min_sync",
-                                 "__reduce_max_sync", "__reduce_and_sync",   "__reduce_or_sync",
-                                 "__reduce_xor_sync"};
+                                 "cluster barrier",   "__syncwarp",          "__ballot_sync",
+                                 "__any_sync",        "__all_sync",          "__shfl_sync",
+                                 "__shfl_up_sync",    "__shfl_down_sync",    "__shfl_xor_sync",
+                                 "__match_any_sync",  "__match_all_sync",    "__reduce_add_sync",
+                                 "__reduce_min_sync", "__reduce_max_sync",   "__reduce_and_sync",
+                                 "__reduce_or_sync",  "__reduce_xor_sync"};
 
 // Who is running: constant within a thread, so the compiler may keep the answer.
 __attribute__((const)) Index thread_index();
@@ -72,6 +73,13 @@ void* dynamic_shared();
 // Barriers of a block give the vote's outcome; the grid's none.
 int block_barrier(Operation operation, bool vote, Site site);
 void grid_barrier(Site site);
+
+// A launch without clusters has clusters of one block.
+__attribute__((const)) int cluster_rank();
+__attribute__((const)) int cluster_blocks();
+void cluster_arrive(Site site, bool for_all = true);  // or for its own block only
+void cluster_wait(Site site);
+const void* shared_of(const void* mine, int rank, Site site);
 
 // Every lane of mask deposits a value; each gets its result when the last one has come.
 // argument: the source lane of a shuffle.

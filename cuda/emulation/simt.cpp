@@ -26,12 +26,25 @@ constexpr std::size_t LINE = 128;                 // shared memory is aligned to
 
 enum class Space { local, shared, global };
 
+// The shared memory of another block of the cluster.
+__attribute__((noinline)) static void check_peer(const char* address, std::size_t bytes,
+                                                 bool write) {
+  const std::size_t offset = address - run.peers, place = offset % run.arena_stride;
+  const Block& peer = run.current->block->cluster->blocks[offset / run.arena_stride];
+  if (!peer.live || place >= run.arena_bytes || run.arena_bytes - place < bytes)
+    fail_access(address, bytes, write);
+}
+
 static inline Space check(const void* pointer, std::size_t bytes, bool write) {
   const char* const address = static_cast<const char*>(pointer);
   if (static_cast<std::size_t>(address - run.stack) < STACK_BYTES) return Space::local;
   const std::size_t offset = address - run.arena;
   if (offset < run.arena_bytes) {
     if (run.arena_bytes - offset < bytes) fail_access(address, bytes, write);
+    return Space::shared;
+  }
+  if (static_cast<std::size_t>(address - run.peers) < run.peer_bytes) {
+    check_peer(address, bytes, write);
     return Space::shared;
   }
   if (!run.memory.allows(reinterpret_cast<std::uint64_t>(address), bytes, write))
@@ -92,8 +105,16 @@ static std::size_t static_bytes() { return (run.library->shared_bytes + 15) / 16
       if (other.waits == Operation::grid_sync)
         fail_here("returned, but " + who(other) + " waits for it in " + what(other));
   --run.alive;
-  // CUDA's block barriers wait for those that are left.
+  // CUDA's barriers of blocks and clusters wait for those that are left.
   if (--block.live && block.arrived == block.live) release(block, waits_at_barrier(block)->waits);
+  Cluster& cluster = *block.cluster;
+  if (checks_races()) {
+    run.races.clocks.arrive(id_of(self));
+    if (!block.live && run.launch->cluster > 1) observe_exit();
+  }
+  if (self.arrival == Arrival::arrived) --cluster.arrived;
+  self.arrival = Arrival::none;
+  if (--cluster.live && cluster.arrived == cluster.live) release(cluster);
   if (run.alive) wait();
   record(0);
   go_to_host();
@@ -111,6 +132,8 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   run.fibers.assign(fibers, Fiber{});
   run.warps.assign(std::size_t{blocks} * warps, Warp{});
   run.blocks.assign(blocks, Block{});
+  const unsigned cluster_blocks = run.launch->cluster;
+  run.clusters.assign(blocks / cluster_blocks, Cluster{});
   run.ready.reset(fibers);
   run.parked.reset(fibers);
   run.alive = fibers;
@@ -118,6 +141,7 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   run.arena_bytes = static_bytes() + run.launch->dynamic_shared_bytes;
   run.arena_stride = (run.arena_bytes + LINE - 1) / LINE * LINE + LINE;
   run.arenas.assign(blocks * run.arena_stride + LINE, static_cast<char>(POISON));
+  run.peer_bytes = cluster_blocks > 1 ? cluster_blocks * run.arena_stride : 0;
   char* arena = run.arenas.data();
   arena += -reinterpret_cast<std::uintptr_t>(arena) % LINE;
 
@@ -130,6 +154,8 @@ static void run_wave(unsigned first_block, unsigned blocks) {
     block.fibers = &run.fibers[id];
     block.arena = arena + b * run.arena_stride;
     block.live = threads;
+    block.cluster = &run.clusters[b / cluster_blocks];
+    if (b % cluster_blocks == 0) *block.cluster = {&block, block.arena, cluster_blocks * threads};
     for (unsigned thread = 0; thread < threads; ++thread, ++id) {
       Fiber& fiber = run.fibers[id];
       fiber.stack = run.stacks[id];
@@ -160,6 +186,10 @@ static std::string refusal(const SimtLaunch& launch) {
   if (launch.cooperative && launch.resident_blocks && launch.resident_blocks < launch.blocks)
     return text("a cooperative launch of %u blocks, of which %u are resident at once",
                 launch.blocks, launch.resident_blocks);
+  if (launch.cluster == 0 || launch.blocks % launch.cluster ||
+      resident_blocks(launch) % launch.cluster)
+    return text("%u blocks, %u of them resident at once, in clusters of %u", launch.blocks,
+                resident_blocks(launch), launch.cluster);
   const std::uint64_t resident = std::min(launch.blocks, resident_blocks(launch));
   if (launch.stack_bytes < resident * launch.threads * STACK_BYTES)
     return text("%llu threads at once and stacks for fewer",
@@ -172,6 +202,22 @@ Index block_index() { return {run.current->block->index, 0, 0}; }
 Index block_shape() { return {run.launch->threads, 1, 1}; }
 Index grid_shape() { return {run.launch->blocks, 1, 1}; }
 unsigned lane() { return run.current->lane(); }
+int cluster_rank() {
+  return static_cast<int>(run.current->block - run.current->block->cluster->blocks);
+}
+int cluster_blocks() { return static_cast<int>(run.launch->cluster); }
+
+const void* shared_of(const void* mine, int rank, Site site) {
+  const std::size_t offset = static_cast<const char*>(mine) - run.arena;
+  const auto call = [&] { return "shared_of" + where(site); };
+  if (offset >= run.arena_bytes)
+    fail_here(call() + text(": %p is not in the block's shared memory", mine));
+  if (rank < 0 || rank >= cluster_blocks())
+    fail_here(call() +
+              text(": there is no block of rank %d in a cluster of %d", rank, cluster_blocks()));
+  return run.peers + rank * run.arena_stride + offset;
+}
+
 void* dynamic_shared() { return run.arena + static_bytes(); }
 
 void atomic_point(void* address, std::size_t bytes) {

@@ -20,6 +20,9 @@ struct Warp {
 
 struct Block;
 
+// Where a thread stands at its cluster's barrier, which it waits at after it has arrived.
+enum class Arrival : std::uint8_t { none, arrived, complete };
+
 // One CUDA thread.
 struct Fiber {
   void* stack_pointer;
@@ -37,6 +40,9 @@ struct Fiber {
   std::uint64_t value = 0;
   std::uint64_t result = 0;
 
+  Arrival arrival = Arrival::none;
+  Site arrived_at{};
+
   // The last atomic or relaxed access, and what it saw.
   const void* polled = nullptr;
   std::uint64_t seen = 0;
@@ -44,13 +50,23 @@ struct Fiber {
   unsigned lane() const { return thread % WARP; }
 };
 
+struct Cluster {
+  Block* blocks;
+  char* arenas;  // of its blocks, one behind the other
+  unsigned live;
+  unsigned arrived = 0;  // at its barrier
+  bool orders = true;    // whether the barrier orders what its blocks did, not only what each did
+};
+
 struct Block {
   unsigned index;
+  Cluster* cluster;
   Fiber* fibers;
   char* arena;  // its shared memory
   unsigned live;
-  unsigned arrived = 0;  // at a barrier
-  unsigned votes = 0;    // of those, with a true predicate
+  unsigned arrived = 0;                     // at a barrier
+  unsigned votes = 0;                       // of those, with a true predicate
+  const Fiber* first_at_cluster = nullptr;  // the first of its threads at the cluster's barrier
 };
 
 // splitmix64, by G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators".
@@ -70,6 +86,8 @@ struct Run {
   char* stack = nullptr;  // of the current thread
   char* arena = nullptr;  // of its block
   std::size_t arena_bytes = 0;
+  const char* peers = nullptr;      // the arenas of the block's cluster
+  std::size_t peer_bytes = 0;       // their size; 0 where a block has its cluster to itself
   std::uint64_t points = 0;         // scheduling points passed, by all threads
   std::uint64_t switch_at = ~0ull;  // the point at which the current thread must leave
   unsigned park_chance = 0;         // of 256, at a plain write
@@ -102,6 +120,7 @@ struct Run {
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
   std::vector<Block> blocks;
+  std::vector<Cluster> clusters;
   std::vector<char> arenas;
   std::size_t arena_stride = 0;
   Stacks stacks;
@@ -126,6 +145,7 @@ inline void go_to(Fiber& fiber, void** save) {
   run.current = &fiber;
   run.stack = fiber.stack;
   run.arena = fiber.block->arena;
+  run.peers = fiber.block->cluster->arenas;
   ++run.counters.fiber_switches;
   simt_switch(save, fiber.stack_pointer);
 }

@@ -193,7 +193,7 @@ def describe_race(race: DataRace) -> Report:
     """Describe two accesses that nothing orders."""
     return {
         "kernel": race.first.kernel,
-        "place": race.second.place,
+        "place": race.place,
         "count": race.count,
         "first": describe_access(race.first),
         "second": describe_access(race.second),

@@ -40,13 +40,14 @@ ITEM = np.dtype([("base", np.uint64), ("bytes", np.uint64)])
 # What fresh memory holds, so that reading it unset shows.
 POISON = 0xCC
 
-READ, WRITE, ATOMIC, SHARED = 1, 2, 4, 8
+READ, WRITE, ATOMIC, SHARED, EXIT = 1, 2, 4, 8, 16
 KINDS = {
     READ: "read",
     WRITE: "write",
     ATOMIC | READ | WRITE: "atomic",
     ATOMIC | READ: "relaxed read",
     ATOMIC | WRITE: "relaxed write",
+    EXIT: "exit",
 }
 
 # Where CUDA's words are defined, rather than used.
@@ -69,6 +70,9 @@ class SourceLine:
         return _lines(compiler.source_folder() / self.file).get(self.line, "")
 
 
+END = SourceLine("the kernel's end", 0)  # where a block exits
+
+
 @cache
 def _lines(path: Path) -> dict[int, str]:
     if not path.is_file():
@@ -81,11 +85,12 @@ class Access:
     """One access of a thread to memory.
 
     ``step`` counts the scheduling points that launch number ``launch`` had passed; ``kind`` is
-    one of read, write, atomic, relaxed read, relaxed write. ``buffer`` and ``index`` say what was
+    one of read, write, atomic, relaxed read, relaxed write; or exit, when a block returned and its
+    shared memory with it. ``buffer`` and ``index`` say what was
     accessed (of shared memory and of a kernel's own data the index is in bytes), ``field`` which
-    part of a structured item. ``before`` and ``after`` are what a watched item held just before
-    and just after; None where it was not watched, or had not been written since it was
-    allocated.
+    part of a structured item, ``owner`` which block's shared memory. ``before`` and ``after`` are
+    what a watched item held just before and just after; None where it was not watched, or had not
+    been written since it was allocated.
     """
 
     kernel: str
@@ -100,6 +105,7 @@ class Access:
     source: SourceLine
     before: int | float | None = None
     after: int | float | None = None
+    owner: int | None = None
 
     @property
     def writes(self) -> bool:
@@ -108,8 +114,9 @@ class Access:
 
     @property
     def place(self) -> str:
-        """What was accessed: ``distances[3]``."""
-        return f"{self.buffer}[{self.index}]{self.field}"
+        """What was accessed: ``distances[3]``, or ``shared memory of block 3[16]``."""
+        of = "" if self.owner in (None, self.block) else f" of block {self.owner}"
+        return f"{self.buffer}{of}[{self.index}]{self.field}"
 
     def __str__(self) -> str:
         return f"{self.kind} by block {self.block}, thread {self.thread} at {self.source}"
@@ -119,6 +126,7 @@ class Access:
 class DataRace:
     """Two accesses to the same bytes that nothing orders, at least one a write, one plain.
 
+    Or one to the shared memory of another block, and that block's exit.
     The first of ``count`` such pairs from the same two lines.
     """
 
@@ -132,6 +140,12 @@ class DataRace:
         each = (self.first, self.second)
         return (self.first.kernel, *((a.kind, a.buffer, a.field, a.source) for a in each))
 
+    @property
+    def place(self) -> str:
+        """What both accessed: of shared memory it says whose, if that is not plain."""
+        foreign = (a.place for a in (self.second, self.first) if a.owner not in (None, a.block))
+        return next(foreign, self.second.place)
+
     def again(self, count: int) -> DataRace:
         """This race, seen ``count`` times more."""
         return replace(self, count=self.count + count)
@@ -139,7 +153,7 @@ class DataRace:
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
-            f"data race in kernel {self.first.kernel} on {self.second.place}: {self.first}, then "
+            f"data race in kernel {self.first.kernel} on {self.place}: {self.first}, then "
             f"{self.second}, in no order ({times})"
         )
 
@@ -220,10 +234,11 @@ class Decoder:
             "block": int(record["block"]),
             "thread": int(record["thread"]),
             "kind": KINDS[kind & ~SHARED],
-            "source": self.lines.find(record["callers"].tolist()),
+            "source": END if kind & EXIT else self.lines.find(record["callers"].tolist()),
         }
         if kind & SHARED:
-            return Access(**common, buffer="shared memory", index=address, field="")
+            owner, offset = divmod(address, 1 << 32)
+            return Access(**common, buffer="shared memory", index=offset, field="", owner=owner)
         for buffer in self.buffers:
             if 0 <= address - buffer.address < buffer.nbytes:
                 index, offset = divmod(address - buffer.address, buffer.dtype.itemsize)

@@ -50,9 +50,10 @@ class DeviceMemoryError(DeviceError):
 class DeviceInfo:
     """What a device says of itself.
 
-    ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size`` and
-    ``memory_bytes`` are limits; ``architecture`` is what its kernels are compiled for (``sm_90``,
-    or ``x86-64``).
+    ``multiprocessors``, ``max_threads_per_block``, ``shared_bytes_per_block``, ``warp_size``,
+    ``memory_bytes`` and ``clusters`` (blocks of the largest thread block cluster; 1 where there
+    are none) are limits; ``architecture`` is what its kernels are compiled for (``sm_90``, or
+    ``x86-64``).
     """
 
     kind: str
@@ -68,18 +69,24 @@ class DeviceInfo:
     l2_bytes: int = 0  # 0: unknown, or there is none
     pci_bus_id: str = ""
     warp_size: int = 32
+    clusters: int = 1
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Launch geometry: ``blocks`` of ``threads`` with ``shared_bytes`` of dynamic shared memory."""
+    """Launch geometry: ``blocks`` of ``threads`` with ``shared_bytes`` of dynamic shared memory.
+
+    ``cluster`` neighbouring blocks are one thread block cluster.
+    """
 
     blocks: int
     threads: int
     shared_bytes: int = 0
+    cluster: int = 1
 
     def __str__(self) -> str:
-        return f"{self.blocks} blocks of {self.threads} threads"
+        clusters = f" in clusters of {self.cluster}" if self.cluster > 1 else ""
+        return f"{self.blocks} blocks of {self.threads} threads{clusters}"
 
 
 @dataclass
@@ -310,8 +317,30 @@ class Device(ABC):
         """A new stream of this device's own."""
 
     @abstractmethod
-    def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
-        """How many blocks of this kernel the device holds at once: a cooperative grid's limit."""
+    def max_resident_blocks(
+        self, kernel: Kernel, threads: int, shared_bytes: int = 0, cluster: int = 1
+    ) -> int:
+        """How many blocks of this kernel the device holds at once: a cooperative grid's limit.
+
+        In clusters of ``cluster`` blocks: whole clusters count.
+
+        Raises
+        ------
+        LaunchTooLarge
+            The device has no such clusters.
+        """
+
+    def check_cluster(self, kernel: Kernel, cluster: int, blocks: int | None = None) -> None:
+        """Refuse clusters that the device has not, or that do not divide a grid of ``blocks``."""
+        if not 1 <= cluster <= self.info.clusters:
+            raise LaunchTooLarge(
+                f"kernel {kernel.name}: clusters of {cluster} blocks asked for; {self.info.name} "
+                f"has clusters of 1 to {self.info.clusters}"
+            )
+        if blocks is not None and blocks % cluster:
+            raise DeviceError(
+                f"kernel {kernel.name}: {blocks} blocks are not whole clusters of {cluster}"
+            )
 
     def allow_shared(self, kernel: Kernel, shared_bytes: int) -> None:
         """Let ``kernel`` be launched with so much dynamic shared memory, where that is asked."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,9 @@ from persistent_bfs.device.base import (
 )
 
 WHILE_NODES_DRIVER = 12040  # cuDriverGetVersion of CUDA 12.4, the first with WHILE nodes
+CLUSTERS_CAPABILITY = (9, 0)  # the first with thread block clusters
+MAX_CLUSTER = 16
+PORTABLE_CLUSTER = 8  # the largest that a kernel needs no leave for
 NON_BLOCKING_STREAM = 1  # does not wait for the legacy default stream, nor it for ours
 
 
@@ -119,6 +122,42 @@ class CudaEvent(Event):
     event: Any
 
 
+def _attributes(
+    shape: LaunchShape, value: Callable[[], Any], *, cooperative: bool
+) -> Iterator[tuple[str, Any]]:
+    """What a launch says beyond its geometry: the attributes' names and values, made by ``value``.
+
+    cuda.bindings has one type of value for launches and another one for the nodes of a graph.
+    """
+    if shape.cluster != 1:
+        cluster = value()
+        cluster.clusterDim.x, cluster.clusterDim.y, cluster.clusterDim.z = shape.cluster, 1, 1
+        yield "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", cluster
+    if cooperative:
+        together = value()
+        together.cooperative = 1
+        yield "CU_LAUNCH_ATTRIBUTE_COOPERATIVE", together
+
+
+class _Configuration:
+    """A launch's geometry and attributes, as cuLaunchKernelEx takes them; made once a shape."""
+
+    def __init__(self, cu: Any, shape: LaunchShape, stream: Any, *, cooperative: bool) -> None:
+        self._attributes = []  # the configuration points to them
+        for name, value in _attributes(shape, cu.CUlaunchAttributeValue, cooperative=cooperative):
+            attribute = cu.CUlaunchAttribute()
+            attribute.id, attribute.value = getattr(cu.CUlaunchAttributeID, name), value
+            self._attributes.append(attribute)
+        self.configuration = configuration = cu.CUlaunchConfig()
+        configuration.gridDimX, configuration.gridDimY, configuration.gridDimZ = shape.blocks, 1, 1
+        configuration.blockDimX, configuration.blockDimY = shape.threads, 1
+        configuration.blockDimZ = 1
+        configuration.sharedMemBytes = shape.shared_bytes
+        configuration.hStream = stream
+        configuration.attrs = self._attributes
+        configuration.numAttrs = len(self._attributes)
+
+
 class CudaGraph(Graph):
     """An instantiated graph; uploaded, so that its first launch is like any other."""
 
@@ -148,6 +187,7 @@ class CudaStream(Stream):
         self._cu = device.cu
         self.pycuda = device.driver.Stream(NON_BLOCKING_STREAM)
         self.handle = self._cu.CUstream(self.pycuda.handle)
+        self._configurations: dict[tuple[int, LaunchShape, bool], _Configuration] = {}
         self._graph: Any = None  # being recorded
         self._last: list[Any] = []  # its last node
 
@@ -155,7 +195,10 @@ class CudaStream(Stream):
         self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
     ) -> None:
         if self._graph is not None:
-            self._add_kernel(kernel, shape, arguments)
+            self._add_kernel(kernel, shape, arguments, cooperative=cooperative)
+            return
+        if shape.cluster != 1:
+            self._launch_clusters(kernel, shape, arguments, cooperative=cooperative)
             return
         geometry = (shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes)
         if cooperative:
@@ -171,6 +214,21 @@ class CudaStream(Stream):
             )
         if answer[0].value:
             _check(answer, f"{call} of {kernel.name}, {shape}")
+
+    def _launch_clusters(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+    ) -> None:
+        key = (int(kernel.handle), shape, cooperative)
+        prepared = self._configurations.get(key)
+        if prepared is None:
+            self._device.check_launch(kernel, shape, cooperative=cooperative)
+            prepared = _Configuration(self._cu, shape, self.handle, cooperative=cooperative)
+            self._configurations[key] = prepared
+        answer = self._cu.cuLaunchKernelEx(
+            prepared.configuration, kernel.handle, arguments.address, 0
+        )
+        if answer[0].value:
+            _check(answer, f"cuLaunchKernelEx of {kernel.name}, {shape}")
 
     def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
         """As `Stream.fill`."""
@@ -255,7 +313,11 @@ class CudaStream(Stream):
         node = _check(add(self._graph, self._last, len(self._last), parameters, *more), call)
         self._last[:] = [node]
 
-    def _add_kernel(self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments) -> None:
+    def _add_kernel(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+    ) -> None:
+        if cooperative or shape.cluster != 1:
+            self._device.check_launch(kernel, shape, cooperative=cooperative)
         node = self._cu.CUDA_KERNEL_NODE_PARAMS()
         node.func = kernel.handle
         node.gridDimX, node.gridDimY, node.gridDimZ = shape.blocks, 1, 1
@@ -263,6 +325,12 @@ class CudaStream(Stream):
         node.sharedMemBytes = shape.shared_bytes
         node.kernelParams = arguments.address  # what it points to is copied now
         self._add("cuGraphAddKernelNode", node)
+        value = self._cu.CUkernelNodeAttrValue
+        for name, each in _attributes(shape, value, cooperative=cooperative):
+            answer = self._cu.cuGraphKernelNodeSetAttribute(
+                self._last[0], getattr(self._cu.CUkernelNodeAttrID, name), each
+            )
+            _check(answer, f"cuGraphKernelNodeSetAttribute of {kernel.name}, {shape}")
 
     def _add_copy(self, nbytes: int, **ends: int) -> None:
         kinds = self._cu.CUmemorytype
@@ -310,7 +378,7 @@ class CudaDevice(Device):
         except self.driver.Error as error:
             raise DeviceUnavailable(f"GPU {ordinal} gives no context: {error}") from None
         self._thread = threading.local()
-        self._resident: dict[tuple[int, int, int], int] = {}
+        self._resident: dict[tuple[int, int, int, int], int] = {}
         self._modules: list[Any] = []
         self._programs: dict[Config, Program] = {}
         with self.current():
@@ -334,6 +402,7 @@ class CudaDevice(Device):
             driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
             l2_bytes=self._attribute("L2_CACHE_SIZE"),
             pci_bus_id=str(device.pci_bus_id()),
+            clusters=MAX_CLUSTER if (major, minor) >= CLUSTERS_CAPABILITY else 1,
         )
 
     def _attribute(self, name: str) -> int:
@@ -384,12 +453,18 @@ class CudaDevice(Device):
     def load(self, config: Config) -> Program:
         """As `Device.load`; what was loaded once stays, for sessions that come and go."""
         if config not in self._programs:
-            image = self.compile(config).read_bytes()
-            module = _check(self.cu.cuModuleLoadData(image), f"cuModuleLoadData of {config}")
-            self._modules.append(module)
-            kernels = {name: self._kernel(module, name) for name in config.kernels}
+            kernels = self.load_library(self.compile(config), config.kernels)
             self._programs[config] = Program(config, kernels)
         return self._programs[config]
+
+    def load_library(self, path: Path, names: Sequence[str]) -> dict[str, Kernel]:
+        """Load the kernels called ``names`` of a cubin that `compile_cubin` made."""
+        with self.current():
+            module = _check(
+                self.cu.cuModuleLoadData(path.read_bytes()), f"cuModuleLoadData of {path.name}"
+            )
+            self._modules.append(module)
+            return {name: self._kernel(module, name) for name in names}
 
     def _kernel(self, module: Any, name: str) -> Kernel:
         function = _check(
@@ -444,10 +519,14 @@ class CudaDevice(Device):
         with self.current():
             return CudaStream(self)
 
-    def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
+    def max_resident_blocks(
+        self, kernel: Kernel, threads: int, shared_bytes: int = 0, cluster: int = 1
+    ) -> int:
         """As `Device.max_resident_blocks`."""
-        key = (int(kernel.handle), threads, shared_bytes)
-        if key not in self._resident:
+        key = (int(kernel.handle), threads, shared_bytes, cluster)
+        if key not in self._resident and cluster != 1:
+            self._resident[key] = self._resident_in_clusters(kernel, threads, shared_bytes, cluster)
+        elif key not in self._resident:
             answer = self.cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 kernel.handle, threads, shared_bytes
             )
@@ -455,19 +534,47 @@ class CudaDevice(Device):
             self._resident[key] = int(_check(answer, call)) * self.info.multiprocessors
         return self._resident[key]
 
+    def _resident_in_clusters(
+        self, kernel: Kernel, threads: int, shared_bytes: int, cluster: int
+    ) -> int:
+        self.check_cluster(kernel, cluster)
+        if cluster > PORTABLE_CLUSTER:
+            kind = self.cu.CUfunction_attribute
+            answer = self.cu.cuFuncSetAttribute(
+                kernel.handle, kind.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1
+            )
+            _check(answer, f"cuFuncSetAttribute of {kernel.name}, clusters of {cluster} blocks")
+        shape = LaunchShape(cluster, threads, shared_bytes, cluster)
+        prepared = _Configuration(self.cu, shape, self.cu.CUstream(0), cooperative=False)
+        answer = self.cu.cuOccupancyMaxActiveClusters(kernel.handle, prepared.configuration)
+        call = f"cuOccupancyMaxActiveClusters of {kernel.name}, {shape}"
+        return cluster * int(_check(answer, call))
+
     def allow_shared(self, kernel: Kernel, shared_bytes: int) -> None:
         """As `Device.allow_shared`."""
         kind = self.cu.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         answer = self.cu.cuFuncSetAttribute(kernel.handle, kind, shared_bytes)
         _check(answer, f"cuFuncSetAttribute of {kernel.name}, {shared_bytes} bytes")
 
+    def check_launch(self, kernel: Kernel, shape: LaunchShape, *, cooperative: bool) -> None:
+        """Refuse clusters, or a cooperative grid, that the device cannot hold."""
+        self.check_cluster(kernel, shape.cluster, shape.blocks)
+        if cooperative:
+            self.check_resident(kernel, shape)
+            return
+        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes, shape.cluster)
+        if limit < shape.cluster:
+            raise LaunchTooLarge(
+                f"kernel {kernel.name}: {shape} asked for; {self.info.name} holds not one of them"
+            )
+
     def check_resident(self, kernel: Kernel, shape: LaunchShape) -> None:
         """Refuse a cooperative grid that cannot be resident, naming the limit."""
-        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes)
+        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes, shape.cluster)
         if shape.blocks > limit:
             raise LaunchTooLarge(
-                f"kernel {kernel.name}: {shape.blocks} blocks of {shape.threads} threads asked for "
-                f"in one cooperative grid; {self.info.name} holds {limit} at once"
+                f"kernel {kernel.name}: {shape} asked for in one cooperative grid; "
+                f"{self.info.name} holds {limit} at once"
             )
 
     def while_graph(

@@ -61,6 +61,7 @@ _REPLAY = len(SCHEDULES)
 MAX_THREADS_PER_BLOCK = 1024
 MAX_THREADS_PER_MULTIPROCESSOR = 2048
 MAX_SHARED_BYTES_PER_BLOCK = 227 * 1024
+MAX_CLUSTER = 16
 
 # Threads step over no more accesses than this in one launch; then it counts as livelocked.
 POINT_LIMIT = 2**31
@@ -94,6 +95,7 @@ class _Launch(ctypes.Structure):
         ("dynamic_shared_bytes", ctypes.c_uint32),
         ("cooperative", ctypes.c_uint32),
         ("resident_blocks", ctypes.c_uint32),
+        ("cluster", ctypes.c_uint32),
         ("schedule", ctypes.c_uint32),
         ("seed", ctypes.c_uint64),
         ("launch_index", ctypes.c_uint64),
@@ -151,8 +153,8 @@ class EmulationCounters:
 
     Loads and stores count the compiled kernel's accesses to global memory, whatever their size (a
     vector may be loaded whole or by its parts); ``shared_accesses`` those to shared memory.
-    Atomics and relaxed accesses count in either. A warp collective, a block barrier and a grid
-    barrier each count once, not once a thread.
+    Atomics and relaxed accesses count in either. A warp collective and a barrier of a block, a
+    cluster or the grid each count once, not once a thread.
     ``lane_slots`` is what kernels report of lanes kept busy or waiting.
     """
 
@@ -165,6 +167,7 @@ class EmulationCounters:
     warp_collectives: int = 0
     block_barriers: int = 0
     grid_barriers: int = 0
+    cluster_barriers: int = 0
     lane_slots: int = 0
     fiber_switches: int = 0
 
@@ -457,6 +460,7 @@ class EmulatedDevice(Device):
             while_nodes=True,
             driver=find_host_compiler().version.splitlines()[0],
             warp_size=WARP_SIZE,
+            clusters=MAX_CLUSTER,
         )
         self.blocks_per_multiprocessor = blocks_per_multiprocessor
         self.point_limit = point_limit
@@ -630,8 +634,11 @@ class EmulatedDevice(Device):
         """Open a new stream of this device's own."""
         return EmulatedStream(self)
 
-    def max_resident_blocks(self, kernel: Kernel, threads: int, shared_bytes: int = 0) -> int:
-        """How many blocks of this kernel the whole device holds at once."""
+    def max_resident_blocks(
+        self, kernel: Kernel, threads: int, shared_bytes: int = 0, cluster: int = 1
+    ) -> int:
+        """How many blocks of this kernel the whole device holds at once, in whole clusters."""
+        self.check_cluster(kernel, cluster)
         if not 1 <= threads <= MAX_THREADS_PER_BLOCK:
             raise DeviceError(
                 f"kernel {kernel.name}: {threads} threads a block; "
@@ -648,13 +655,19 @@ class EmulatedDevice(Device):
             MAX_THREADS_PER_MULTIPROCESSOR // (warps * WARP_SIZE),
             MAX_SHARED_BYTES_PER_BLOCK // max(shared_bytes, 1),
         )
-        return self.info.multiprocessors * each
+        return self.info.multiprocessors * each // cluster * cluster
 
     def resident_blocks(self, kernel: Kernel, shape: LaunchShape, *, cooperative: bool) -> int:
         """How many blocks of a launch run side by side; refuses a launch that cannot be."""
         if shape.blocks < 1:
             raise LaunchTooLarge(f"kernel {kernel.name}: a launch of {shape}")
-        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes)
+        self.check_cluster(kernel, shape.cluster, shape.blocks)
+        limit = self.max_resident_blocks(kernel, shape.threads, shape.shared_bytes, shape.cluster)
+        if limit == 0:
+            raise LaunchTooLarge(
+                f"kernel {kernel.name}: a launch of {shape}, of which not one cluster is resident "
+                f"at once on the {self.info.name}"
+            )
         if cooperative and shape.blocks > limit:
             raise LaunchTooLarge(
                 f"kernel {kernel.name}: a cooperative launch of {shape}, of which {limit} blocks "
@@ -738,6 +751,7 @@ class EmulatedDevice(Device):
             dynamic_shared_bytes=shape.shared_bytes,
             cooperative=cooperative,
             resident_blocks=resident,
+            cluster=shape.cluster,
             schedule=_REPLAY if self._replays else SCHEDULES.index(self.schedule),
             seed=self.seed,
             launch_index=self.launch_index,

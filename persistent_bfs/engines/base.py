@@ -38,17 +38,19 @@ class EngineOptions:
 
     ``levels_per_launch`` is the number of levels between two looks of the host (host_batched,
     graph_unrolled) or two turns of the WHILE node (graph_while); ``blocks`` the grid's blocks,
-    refused when a cooperative grid cannot hold them.
+    refused when a cooperative grid cannot hold them; ``tier_slots`` the slots of four arcs that
+    each block of a tier has for a frontier: one that needs more goes to the grid.
     """
 
     levels_per_launch: int | None = None
     blocks: int | None = None
+    tier_slots: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("levels_per_launch", "blocks"):
+        for name, least in (("levels_per_launch", 1), ("blocks", 1), ("tier_slots", 2)):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}; it must be at least 1")
+            if value is not None and value < least:
+                raise ValueError(f"{name} is {value}; it must be at least {least}")
 
 
 @dataclass(frozen=True)
@@ -120,15 +122,17 @@ class Engine(ABC):
     def close(self) -> None:
         """Give back what `prepare` made."""
 
-    def grid(self, kernel: str, shared_bytes: int = 0) -> LaunchShape:
+    def grid(self, kernel: str, shared_bytes: int = 0, cluster: int = 1) -> LaunchShape:
         """The shape of a grid that serves every level: resident, and no larger than of use."""
         threads = self.config.block_threads
-        limit = self.device.max_resident_blocks(self.program[kernel], threads, shared_bytes)
+        limit = self.device.max_resident_blocks(
+            self.program[kernel], threads, shared_bytes, cluster
+        )
         if self.options.blocks is not None:
-            return LaunchShape(self.options.blocks, threads, shared_bytes)
+            return LaunchShape(self.options.blocks, threads, shared_bytes, cluster)
         useful = self.workspace["col_indices"].count // (threads * ARCS_PER_THREAD)
         blocks = min(limit, max(self.device.info.multiprocessors, useful))
-        return LaunchShape(blocks, threads, shared_bytes)
+        return LaunchShape(max(blocks // cluster, 1) * cluster, threads, shared_bytes, cluster)
 
     def grid_for(self, kernel: str, frontier_size: int) -> LaunchShape:
         """The shape of a grid for one frontier: the threads the mapping gives its vertices."""
@@ -191,20 +195,33 @@ def uploads(graph: Graph, config: Config) -> dict[str, HostArray]:
         arrays["in_col_indices"] = backwards.col_indices
     if ADVANCES[config.advance].by_arcs:
         arrays["arc_sources"] = graph.arc_sources()
-    if config.program.packed_rows:
+    if config.packed_rows:
         arrays["packed_rows"] = packed_rows(graph)
     return arrays
 
 
 def packed_rows(graph: Graph) -> HostArray:
-    """The first neighbours of every vertex, (n, 4) int32, as ``cuda/types.cuh`` says."""
-    degrees = graph.degrees
-    rows = np.full((graph.vertices, layout.PACKED), layout.NO_NEIGHBOUR, np.int32)
-    for place in range(layout.PACKED):
+    """The first arcs of every vertex as ``cuda/packed_rows.cuh`` says, (n or 2n, 4) int32.
+
+    Row v holds the first four neighbours of v, row n + v the next four, if the graph has a vertex
+    of more than four arcs. A neighbour u that has more than four itself is entered as u + 2**30.
+    """
+    degrees, offsets = graph.degrees, graph.row_offsets
+    tables = 1 if graph.max_degree <= layout.PACKED else 2
+    rows = np.full((tables, graph.vertices, layout.PACKED), layout.NO_NEIGHBOUR, np.int32)
+    for place in range(tables * layout.PACKED):
         filled = np.flatnonzero(degrees > place)
-        rows[filled, place] = graph.col_indices[graph.row_offsets[filled] + place]
-    rows[degrees > layout.PACKED, -1] = layout.MORE_NEIGHBOURS
-    return rows
+        neighbours = graph.col_indices[offsets[filled] + place]
+        rows[place // layout.PACKED, filled, place % layout.PACKED] = np.where(
+            degrees[neighbours] > layout.PACKED, neighbours | layout.LONG, neighbours
+        )
+    rows[-1, degrees > tables * layout.PACKED, -1] = layout.MORE_NEIGHBOURS
+    return rows.reshape(-1, layout.PACKED)
+
+
+def packed_row_bytes(vertices: int, max_degree: int) -> int:
+    """Bytes of `packed_rows`."""
+    return (1 if max_degree <= layout.PACKED else 2) * 4 * layout.PACKED * vertices
 
 
 def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int, npt.DTypeLike]]:
@@ -229,12 +246,14 @@ def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int
     if config.predecessors:
         needed["predecessors"] = (vertices, np.int32)
     if config.trace:
-        # A record a level, one more for the level after the last, whose edges are cleared early.
-        needed["trace"] = (vertices + 2, layout.LEVEL_RECORD)
+        # A record a level, and those after the last, which are cleared early.
+        needed["trace"] = (vertices + 3, layout.LEVEL_RECORD)
     return needed
 
 
-def memory_needed(vertices: int, arcs: int, config: Config, *, directed: bool) -> dict[str, int]:
+def memory_needed(
+    vertices: int, arcs: int, config: Config, *, directed: bool, max_degree: int = 0
+) -> dict[str, int]:
     """Bytes of device memory that a session allocates, by buffer, from numbers alone.
 
     Examples
@@ -249,8 +268,8 @@ def memory_needed(vertices: int, arcs: int, config: Config, *, directed: bool) -
         needed |= {"in_row_offsets": offsets, "in_col_indices": indices}
     if ADVANCES[config.advance].by_arcs:
         needed["arc_sources"] = 4 * arcs
-    if config.program.packed_rows:
-        needed["packed_rows"] = 4 * layout.PACKED * vertices
+    if config.packed_rows:
+        needed["packed_rows"] = packed_row_bytes(vertices, max_degree)
     for name, (count, dtype) in allocations(vertices, arcs, config).items():
         needed[name] = count * np.dtype(dtype).itemsize
     return needed
@@ -277,7 +296,13 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             f"{config.append} append: the queue takes a slot an arc, {MAX_QUEUE:,} at most, and "
             f"the graph has {graph.arcs:,} arcs; use the scan append"
         )
-    needed = memory_needed(graph.vertices, graph.arcs, config, directed=graph.directed)
+    needed = memory_needed(
+        graph.vertices,
+        graph.arcs,
+        config,
+        directed=graph.directed,
+        max_degree=graph.max_degree,
+    )
     free = device.free_bytes()
     if sum(needed.values()) > free:
         parts = ", ".join(f"{name} {nbytes:,}" for name, nbytes in needed.items())

@@ -1,0 +1,173 @@
+// The block tier: one block runs level after level alone while the frontier is small.
+//
+// Its barrier never leaves the multiprocessor, where the grid's goes to L2 and back; the frontier
+// and the visited bits are in its shared memory (slots.cuh, visited.cuh). What is left of a level's
+// global latency is one packed row. A frontier of no more arcs than a warp has lanes is run by one
+// warp, without a barrier and without a shared counter. Needs a bit a vertex of one block's shared
+// memory; pays until one multiprocessor's throughput is the limit, at some 2,000 slots. Source:
+// this project's own.
+#pragma once
+
+#include "tier/slots.cuh"
+#include "tier/visited.cuh"
+
+namespace persistent_bfs::tier {
+
+template <class Policy>
+struct Block {
+  using Parameters = typename Policy::Parameters;
+  static constexpr bool exists = true;
+  static constexpr int WARP_SLOTS = WARP_SIZE / PACKED;
+
+  Layout layout;
+  int capacity;
+  BlockBits<true> bits;
+
+  explicit __device__ __forceinline__ Block(int slots) : capacity(slots) {
+    PERSISTENT_BFS_DYNAMIC_SHARED(int4, memory);
+    layout = {shared_address_of(memory), capacity};
+    bits = {layout.visited()};
+  }
+
+  // The largest frontier that is given to the tier: apart from the largest it keeps, so that a
+  // search does not go to and fro.
+  __device__ __forceinline__ unsigned enters() const { return capacity / 2; }
+
+  static __device__ __forceinline__ bool is_member() { return blockIdx.x == 0; }
+  static __device__ __forceinline__ bool is_leader() { return thread_in_block() == 0; }
+
+  // No vertex visited; by the whole tier, before its next barrier.
+  __device__ __forceinline__ void clear(const Parameters& parameters) {
+    const int words = BlockBits<true>::words_of(parameters.vertices);
+    for (int word = thread_in_block(); word < words; word += blockDim.x) {
+      store_shared_at(bits.words.at(word), 0);
+    }
+  }
+
+  // The vertices queue[begin..end) are visited.
+  __device__ __forceinline__ void visit(const Parameters& parameters, int begin, int end) {
+    for (int i = begin + thread_in_block(); i < end; i += blockDim.x) {
+      bits.set(true, parameters.queue[i]);
+    }
+  }
+
+  // The visited bits as the distances have them.
+  __device__ __forceinline__ void rebuild(const Parameters& parameters) {
+    const int lane = thread_in_block() % WARP_SIZE;
+    const int words = BlockBits<true>::words_of(parameters.vertices);
+    for (int word = thread_in_block() / WARP_SIZE; word < words;
+         word += blockDim.x / WARP_SIZE) {
+      const long long v = static_cast<long long>(word) * WARP_SIZE + lane;
+      const bool is_visited =
+          v < parameters.vertices && load_relaxed(parameters.distances + v) != UNVISITED;
+      const unsigned found = __ballot_sync(FULL_WARP, is_visited);
+      if (lane == 0) store_shared_at(bits.words.at(word), static_cast<int>(found));
+    }
+  }
+
+  // Runs levels from `now` until the frontier is empty, too large, at the depth limit, or the host
+  // wants an end; by the whole tier. The visited bits are right.
+  __device__ __forceinline__ void run(const Parameters& parameters, Position now, int max_depth) {
+    const int thread = thread_in_block();
+    const int lane = thread % WARP_SIZE;
+    const SharedArray<int> counters = layout.counters();
+    // Three that rotate, as the totals of the grid's frontiers do, and what one warp tells all.
+    shared_address spent = counters.at(0), growing = counters.at(1), cleared = counters.at(2);
+    const SharedArray<int> told{counters.at(4)};
+    Slots here = layout.slots(0), next = layout.slots(1);
+    TierWork work;
+
+    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    const int size = now.count.vertices();
+    if (is_leader()) {
+      begin_work(parameters);
+      trace_entry<Policy>(parameters, now.level, size);
+    }
+    __syncthreads();
+    enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
+                        CountedReserve{spent}, lane);
+    __syncthreads();
+    const int warp_slots = capacity < WARP_SLOTS ? capacity : WARP_SLOTS;
+    int slots = load_shared_at(spent);
+    do {
+      if (slots <= warp_slots) {
+        if (thread < WARP_SIZE) {
+          do {
+            slots = warp_level(parameters, here, next, now.level, slots, lane, work);
+            const Slots spent_slots = here;
+            here = next;
+            next = spent_slots;
+            ++now.level;
+          } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
+          if (lane == 0) {
+            store_shared_at(spent, 0);
+            store_shared_at(growing, 0);
+            store_shared_at(cleared, 0);
+            store_shared_at(told.at(0), slots);
+            store_shared_at(told.at(1), now.level);
+          }
+        }
+        __syncthreads();
+        slots = load_shared_at(told.at(0));
+        const int level = load_shared_at(told.at(1));
+        if (thread >= WARP_SIZE && ((level - now.level) & 1)) {
+          const Slots spent_slots = here;
+          here = next;
+          next = spent_slots;
+        }
+        now.level = level;
+        continue;
+      }
+      level(parameters, here, next, now.level, slots, growing, cleared, thread, work);
+      __syncthreads();
+      const Slots spent_slots = here;
+      here = next;
+      next = spent_slots;
+      const shared_address spent_counter = spent;
+      spent = growing;
+      growing = cleared;
+      cleared = spent_counter;
+      ++now.level;
+      slots = load_shared_at(spent);
+    } while (slots > 0 && slots <= capacity && now.level < max_depth);
+    if (is_leader()) trace_end<Policy>(parameters, now.level - 1);
+    publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
+  }
+
+ private:
+  // A level by the whole block; the next frontier's slots are counted in `growing`.
+  __device__ __forceinline__ void level(const Parameters& parameters, const Slots& here,
+                                        const Slots& next, int level, int slots,
+                                        shared_address growing, shared_address cleared,
+                                        int thread, TierWork& work) {
+    const int lane = thread % WARP_SIZE;
+    if (thread == 0) {
+      store_shared_at(cleared, 0);
+      trace_narrow_level<Policy>(parameters, level, BY_ONE_BLOCK);
+      if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+        fetch_add_shared_if(true, growing, capacity + 1);
+      }
+    }
+    SlotVisit<Policy, BlockBits<true>, CountedReserve> visit{
+        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
+    for (int arc = thread; arc - lane < PACKED * slots; arc += blockDim.x) {
+      visit_slots<Policy>(parameters, OwnSlots{here, slots}, level, arc, lane, visit, work);
+    }
+  }
+
+  // A level by one warp; returns the slots of the next frontier.
+  __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
+                                            const Slots& next, int level, int slots, int lane,
+                                            TierWork& work) {
+    int used = 0;
+    if (lane == 0) trace_narrow_level<Policy>(parameters, level, BY_ONE_WARP);
+    if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) used = capacity + 1;
+    SlotVisit<Policy, BlockBits<false>, RunningReserve> visit{
+        parameters, BlockBits<false>{bits.words}, {used}, next, capacity, level + 1, lane, work};
+    visit_slots<Policy>(parameters, OwnSlots{here, slots}, level, lane, lane, visit, work);
+    __syncwarp();
+    return used;
+  }
+};
+
+}  // namespace persistent_bfs::tier

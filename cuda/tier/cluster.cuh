@@ -1,0 +1,218 @@
+// The cluster tier: a few blocks that reach each other's shared memory run level after level alone.
+//
+// For graphs with more vertices than one block has bits for, and frontiers that one multiprocessor
+// is slow with. The visited bits are spread over the blocks (visited.cuh); a block keeps the
+// vertices that it discovers in slots of its own, so that only claims cross between
+// multiprocessors, and when the blocks' shares have become uneven one level is dealt out anew from
+// all of them. Cost of a level: one round trip for the claim, the cluster's barrier, and a packed
+// row from L2. The barrier is relaxed: with a fence it would wait for the distances to be written.
+// Needs thread block clusters (sm_90). Source: this project's own.
+#pragma once
+
+#include "tier/slots.cuh"
+#include "tier/visited.cuh"
+
+namespace persistent_bfs::tier {
+
+// A frontier in the slots of all blocks of the cluster, of which this block takes a share: slot i
+// of the share is slot `begin + i` of them all. `through` is, in lane b, the sum of the slots of
+// blocks 0 to b.
+struct DealtSlots {
+  Slots here;
+  int begin;
+  int slots;
+  int through;
+  int blocks;
+
+  __device__ __forceinline__ int entry(int arc) const {
+    return load(begin + arc / PACKED, here.entries().begin, PACKED, arc % PACKED,
+                arc < PACKED * slots, NO_NEIGHBOUR);
+  }
+  __device__ __forceinline__ vertex_t vertex(bool wanted, int arc) const {
+    return load(begin + arc / PACKED, here.vertices.begin, 1, 0, wanted, NO_VERTEX);
+  }
+
+ private:
+  // By whole warps.
+  __device__ __forceinline__ int load(int slot, shared_address array, int pitch, int offset,
+                                      bool wanted, int otherwise) const {
+    int owner = 0;
+    int before = 0;
+    for (int block = 0; block < blocks; ++block) {
+      const int end = __shfl_sync(FULL_WARP, through, block);
+      if (slot >= end) {
+        owner = block + 1;
+        before = end;
+      }
+    }
+    if (!wanted) return otherwise;
+    const int item = (slot - before) * pitch + offset;
+    return load_cluster_at(shared_address_in(array + 4 * item, owner));
+  }
+};
+
+template <class Policy>
+struct Cluster {
+  using Parameters = typename Policy::Parameters;
+  static constexpr bool exists = true;
+
+  Layout layout;
+  int capacity;
+  int blocks;
+  int rank;
+  ClusterBits bits;
+
+  explicit __device__ __forceinline__ Cluster(int slots) : capacity(slots) {
+    PERSISTENT_BFS_DYNAMIC_SHARED(int4, memory);
+    layout = {shared_address_of(memory), capacity};
+    blocks = cluster_blocks();
+    rank = cluster_rank();
+    bits = {layout.visited(), rank, __ffs(blocks) - 1};
+  }
+
+  // As Block::enters; dealt out evenly, such a frontier takes at most half of each block's slots.
+  __device__ __forceinline__ unsigned enters() const { return capacity / 4 * blocks + 1; }
+
+  __device__ __forceinline__ bool is_member() const {
+    return blockIdx.x < static_cast<unsigned>(blocks);
+  }
+  __device__ __forceinline__ bool is_leader() const {
+    return rank == 0 && thread_in_block() == 0;
+  }
+
+  // No vertex visited; by the whole tier, before its next barrier.
+  __device__ __forceinline__ void clear(const Parameters& parameters) {
+    const int words = ClusterBits::words_of(parameters.vertices, bits.log_blocks);
+    for (int word = thread_in_block(); word < words; word += blockDim.x) {
+      store_shared_at(bits.words.at(word), 0);
+    }
+  }
+
+  // The vertices queue[begin..end) are visited.
+  __device__ __forceinline__ void visit(const Parameters& parameters, int begin, int end) {
+    for (int i = begin + thread_in_block(); i < end; i += blockDim.x) {
+      bits.set(true, parameters.queue[i]);
+    }
+  }
+
+  // The visited bits as the distances have them.
+  __device__ __forceinline__ void rebuild(const Parameters& parameters) {
+    const int lane = thread_in_block() % WARP_SIZE;
+    const int words = ClusterBits::words_of(parameters.vertices, bits.log_blocks);
+    for (int word = thread_in_block() / WARP_SIZE; word < words;
+         word += blockDim.x / WARP_SIZE) {
+      const long long v =
+          (static_cast<long long>(word) * blocks + rank) * WARP_SIZE + lane;
+      const bool is_visited =
+          v < parameters.vertices && load_relaxed(parameters.distances + v) != UNVISITED;
+      const unsigned found = __ballot_sync(FULL_WARP, is_visited);
+      if (lane == 0) store_shared_at(bits.words.at(word), static_cast<int>(found));
+    }
+  }
+
+  // As Block::run.
+  __device__ __forceinline__ void run(const Parameters& parameters, Position now, int max_depth) {
+    const int thread = thread_in_block();
+    const int lane = thread % WARP_SIZE;
+    const SharedArray<int> counters = layout.counters();
+    shared_address spent = counters.at(0), growing = counters.at(1), cleared = counters.at(2);
+    // Set in all blocks: level i is the grid's. Two that take turns, since a block may say so while
+    // another one still looks.
+    const SharedArray<int> leave{counters.at(8)};
+    Slots here = layout.slots(0), next = layout.slots(1);
+    TierWork work;
+
+    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    const int size = now.count.vertices();
+    if (is_leader()) {
+      begin_work(parameters);
+      trace_entry<Policy>(parameters, now.level, size);
+    }
+    cluster_barrier();
+    enter_slots<Policy>(parameters, parameters.queue + now.begin, size, rank, blocks, here,
+                        capacity, CountedReserve{spent}, lane);
+    cluster_barrier();
+    bool deal = false;
+    int all = 0;
+    while (true) {
+      // Everyone reads what every block has; nobody waits for it before the level is done.
+      const int slots_of_lane = load_cluster_at(shared_address_in(spent, lane & (blocks - 1)));
+      const int slots = load_shared_at(spent);
+      const bool leaves =
+          load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
+      const shared_address leave_next = leave.at(1 - now.level % 2);
+      if (!leaves) {
+        if (thread == 0) store_shared_at(cleared, 0);
+        if (is_leader()) {
+          trace_narrow_level<Policy>(parameters, now.level, BY_ONE_CLUSTER);
+          if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+            tell(leave_next);
+          }
+        }
+        SlotVisit<Policy, ClusterBits, CountedReserve> visit{
+            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
+        if (deal) {
+          level(parameters, dealt(here, slots_of_lane, lane), now.level, thread, visit, work);
+        } else {
+          level(parameters, OwnSlots{here, slots}, now.level, thread, visit, work);
+        }
+        if (visit.overflowed) tell(leave_next);
+      }
+      // Lanes from `blocks` on repeat those before.
+      all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
+      const int most = warp_max(slots_of_lane);
+      if (leaves || all == 0) break;
+      deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
+      if (deal) {
+        cluster_arrive();
+      } else {
+        cluster_arrive_relaxed();
+      }
+      cluster_wait();
+      const Slots spent_slots = here;
+      here = next;
+      next = spent_slots;
+      const shared_address spent_counter = spent;
+      spent = growing;
+      growing = cleared;
+      cleared = spent_counter;
+      ++now.level;
+    }
+    if (is_leader()) trace_end<Policy>(parameters, now.level - 1);
+    publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
+  }
+
+ private:
+  template <class Source, class Visit>
+  static __device__ __forceinline__ void level(const Parameters& parameters,
+                                               const Source& frontier, int level, int thread,
+                                               Visit& visit, TierWork& work) {
+    const int lane = thread % WARP_SIZE;
+    for (int arc = thread; arc - lane < PACKED * frontier.slots; arc += blockDim.x) {
+      visit_slots<Policy>(parameters, frontier, level, arc, lane, visit, work);
+    }
+  }
+
+  // This block's share of all slots, evenly.
+  __device__ __forceinline__ DealtSlots dealt(const Slots& here, int slots_of_lane, int lane) const {
+    int through = slots_of_lane;
+    for (int distance = 1; distance < blocks; distance *= 2) {
+      const int below = __shfl_up_sync(FULL_WARP, through, distance);
+      if (lane >= distance) through += below;
+    }
+    const long long all = __shfl_sync(FULL_WARP, through, blocks - 1);
+    const int begin = static_cast<int>(all * rank / blocks);
+    const int end = static_cast<int>(all * (rank + 1) / blocks);
+    return {here, begin, end - begin, through, blocks};
+  }
+
+  // A word to every block, there before the cluster's next barrier.
+  __device__ __forceinline__ void tell(shared_address word) const {
+    for (int block = 0; block < blocks; ++block) {
+      fetch_or_cluster_if(true, shared_address_in(word, block), 1);
+    }
+    __threadfence();
+  }
+};
+
+}  // namespace persistent_bfs::tier

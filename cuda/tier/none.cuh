@@ -1,0 +1,17 @@
+// No tier: every level on the whole grid.
+#pragma once
+
+#include "frontier.cuh"
+#include "tier/position.cuh"
+#include "types.cuh"
+
+namespace persistent_bfs::tier {
+
+template <class Policy>
+struct None {
+  static constexpr bool exists = false;
+
+  explicit __device__ __forceinline__ None(int) {}
+};
+
+}  // namespace persistent_bfs::tier

@@ -1,0 +1,253 @@
+// A narrow level's frontier in shared memory, as slots of four arcs.
+//
+// A slot holds a packed row of a frontier vertex, and whose it is; a long vertex has two. A lane
+// takes one arc of one slot, so that a level of a hundred vertices has work for a whole block and
+// each thread one short chain of reads: the entry, whether its vertex is visited, and the row of a
+// vertex that looks unvisited, which is under way while the vertex is being claimed. Distances go
+// out unwaited for. Cost: four lanes a slot, however few of its arcs there are. Source: this
+// project's own; a frontier in shared memory after L. Luo, M. Wong, W. Hwu, "An Effective GPU
+// Implementation of Breadth-First Search", DAC 2010.
+#pragma once
+
+#include "frontier.cuh"
+#include "packed_rows.cuh"
+#include "shared_array.cuh"
+#include "tier/position.cuh"
+#include "trace.cuh"
+#include "types.cuh"
+#include "warp_primitives.cuh"
+
+namespace persistent_bfs::tier {
+
+// One frontier's slots.
+struct Slots {
+  SharedArray<int4> rows;
+  SharedArray<vertex_t> vertices;
+
+  // The arcs' entries, four a slot.
+  __device__ __forceinline__ SharedArray<int> entries() const { return {rows.begin}; }
+};
+
+// The layout of a block's dynamic shared memory: two frontiers of `capacity` slots, counters, and
+// the visited bits behind them.
+struct Layout {
+  shared_address begin;
+  int capacity;
+
+  static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
+  static constexpr int COUNTERS = 16;
+
+  __device__ __forceinline__ Slots slots(int which) const {
+    return {{begin + which * capacity * 16}, {begin + capacity * (32 + 4 * which)}};
+  }
+  __device__ __forceinline__ SharedArray<int> counters() const {
+    return {begin + capacity * SLOT_BYTES};
+  }
+  __device__ __forceinline__ SharedArray<unsigned> visited() const {
+    return {begin + capacity * SLOT_BYTES + COUNTERS * 4};
+  }
+};
+
+// Whether anyone asks whose a slot is.
+template <class Policy>
+constexpr bool KEEPS_VERTICES = Policy::predecessors || Policy::has_hubs;
+
+// Slots of the next frontier are reserved by a counter in shared memory, an atomic a warp.
+struct CountedReserve {
+  shared_address counter;
+
+  // The first of `wanted` slots, which differs from warp to warp; all lanes call.
+  __device__ __forceinline__ int operator()(int wanted, int lane) const {
+    // An address that the lanes share would have nvcc sum over them first, which costs more.
+    const int first = fetch_add_shared_if(lane == 0, counter + 4 * lane, wanted);
+    return __shfl_sync(FULL_WARP, first, 0);
+  }
+};
+
+// Slots of a frontier that one warp has to itself are counted in a register.
+struct RunningReserve {
+  int& used;
+
+  __device__ __forceinline__ int operator()(int wanted, int) const {
+    const int first = used;
+    used += wanted;
+    return first;
+  }
+};
+
+// What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
+// the next slot is.
+template <class Policy, class Bits, class Reserve>
+struct SlotVisit {
+  const typename Policy::Parameters& parameters;
+  Bits bits;
+  Reserve reserve;
+  Slots next;
+  int capacity;
+  int distance;
+  int lane;
+  TierWork& work;
+  bool overflowed = false;  // whether this lane had no slot to store in
+
+  // By a whole warp: an arc a lane to the vertex that `entry` names, from `source`, where `valid`.
+  __device__ __forceinline__ void operator()(int entry, bool valid, vertex_t source) {
+    const vertex_t v = neighbour_of(entry);
+    const bool unvisited = bits.look_unvisited(valid, v);
+    const bool two_slots = Policy::has_long_rows && unvisited && is_long(entry);
+    const int4* const row = parameters.packed_rows + v;
+    const int4 first = load_row_if(unvisited, row, NO_NEIGHBOUR);
+    int4 second;
+    if constexpr (Policy::has_long_rows) {
+      second = load_row_if(two_slots, row + parameters.vertices, NO_NEIGHBOUR);
+    }
+    const bool discovered = bits.claim(unvisited, v);
+    const unsigned ballot = __ballot_sync(FULL_WARP, discovered);
+    if (ballot == 0) return;
+    int wanted = __popc(ballot);
+    int slot = lanes_below(ballot, lane);
+    if constexpr (Policy::has_long_rows) {
+      const unsigned longs = __ballot_sync(FULL_WARP, discovered && two_slots);
+      wanted += __popc(longs);
+      slot += lanes_below(longs, lane);
+    }
+    slot += reserve(wanted, lane);
+    if (discovered) {
+      parameters.distances[v] = distance;
+      if constexpr (Policy::predecessors) parameters.predecessors[v] = source;
+    }
+    work.found += discovered;
+    if constexpr (Policy::trace) {
+      if (lane == 0) atomicAdd(&parameters.trace[distance].frontier_size, __popc(ballot));
+    }
+    const bool stored = discovered && slot < capacity;
+    next.rows.store_if(stored, slot, first);
+    if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
+    if constexpr (Policy::has_long_rows) {
+      const bool stored_too = discovered && two_slots && slot + 1 < capacity;
+      next.rows.store_if(stored_too, slot + 1, second);
+      if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored_too, slot + 1, v);
+    }
+    overflowed |= discovered && slot + two_slots >= capacity;
+  }
+};
+
+// A frontier of `slots` slots in the block's own memory; arc i is entry i % 4 of slot i / 4.
+struct OwnSlots {
+  Slots here;
+  int slots;
+
+  __device__ __forceinline__ int entry(int arc) const {
+    return here.entries().load_if(arc < PACKED * slots, arc, NO_NEIGHBOUR);
+  }
+  __device__ __forceinline__ vertex_t vertex(bool wanted, int arc) const {
+    return here.vertices.load_if(wanted, arc / PACKED, NO_VERTEX);
+  }
+};
+
+template <class Policy>
+__device__ __forceinline__ void count_arcs(const typename Policy::Parameters& parameters,
+                                           int level, bool valid, int lane, TierWork& work) {
+  if constexpr (Policy::counts_edges) work.edges += valid;
+  if constexpr (Policy::trace) {
+    const unsigned arcs = __popc(__ballot_sync(FULL_WARP, valid));
+    if (lane == 0 && arcs != 0) atomicAdd(&parameters.trace[level].edges, 1ull * arcs);
+  }
+}
+
+// The arcs that the packed rows of hubs had no room for, each hub's by the whole warp; `vertex` is
+// the hub of a lane that read MORE_NEIGHBOURS.
+template <class Policy, class Visit>
+__device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& parameters,
+                                           int level, bool is_hub, vertex_t vertex, int lane,
+                                           Visit& visit, TierWork& work) {
+  for (unsigned hubs = __ballot_sync(FULL_WARP, is_hub); hubs != 0; hubs &= hubs - 1) {
+    const vertex_t source = __shfl_sync(FULL_WARP, vertex, __ffs(hubs) - 1);
+    const typename Policy::Offset begin = __ldg(parameters.row_offsets + source) + PACKED_ARCS;
+    const int left = degree_of(parameters, source) - PACKED_ARCS;
+    for (int step = 0; step < left; step += WARP_SIZE) {
+      const bool mine = step + lane < left;
+      vertex_t v = NO_NEIGHBOUR;
+      if (mine) v = __ldg(parameters.col_indices + begin + step + lane);
+      if (lane == 0) count_lane_slots(WARP_SIZE);
+      count_arcs<Policy>(parameters, level, mine, lane, work);
+      const bool unvisited = visit.bits.look_unvisited(mine, v);
+      visit(unvisited ? entry_of(v, degree_of(parameters, v)) : NO_NEIGHBOUR, unvisited, source);
+    }
+  }
+}
+
+// A warp's 32 arcs of the frontier, arc `arc` this lane's.
+template <class Policy, class Source, class Visit>
+__device__ __forceinline__ void visit_slots(const typename Policy::Parameters& parameters,
+                                            const Source& frontier, int level, int arc, int lane,
+                                            Visit& visit, TierWork& work) {
+  const int entry = frontier.entry(arc);
+  if (lane == 0) count_lane_slots(WARP_SIZE);
+  const bool valid = entry >= 0;
+  vertex_t source = NO_VERTEX;
+  if constexpr (Policy::predecessors) source = frontier.vertex(valid, arc);
+  count_arcs<Policy>(parameters, level, valid, lane, work);
+  visit(entry, valid, source);
+  if constexpr (Policy::has_hubs) {
+    const bool is_hub = entry == MORE_NEIGHBOURS;
+    if (__any_sync(FULL_WARP, is_hub)) {
+      source = frontier.vertex(is_hub, arc);
+      visit_hubs<Policy>(parameters, level, is_hub, source, lane, visit, work);
+    }
+  }
+}
+
+// The slots of every `blocks`-th vertex that `queue` holds, from number `rank` on; by a block.
+template <class Policy, class Reserve>
+__device__ __forceinline__ void enter_slots(const typename Policy::Parameters& parameters,
+                                            const vertex_t* queue, int size, int rank, int blocks,
+                                            const Slots& slots, int capacity, Reserve reserve,
+                                            int lane) {
+  const int share = (size - rank + blocks - 1) / blocks;
+  for (int i = thread_in_block() - lane; i < share; i += blockDim.x) {
+    const bool mine = i + lane < share;
+    const vertex_t v = mine ? queue[(i + lane) * blocks + rank] : 0;
+    const bool two_slots = Policy::has_long_rows && mine && degree_of(parameters, v) > PACKED;
+    const int4* const row = parameters.packed_rows + v;
+    const int4 first = load_row_if(mine, row, NO_NEIGHBOUR);
+    const int4 second = load_row_if(two_slots, row + parameters.vertices, NO_NEIGHBOUR);
+    const unsigned ballot = __ballot_sync(FULL_WARP, mine);
+    const unsigned longs = __ballot_sync(FULL_WARP, two_slots);
+    const int slot = reserve(__popc(ballot) + __popc(longs), lane) + lanes_below(ballot, lane) +
+                     lanes_below(longs, lane);
+    slots.rows.store_if(mine && slot < capacity, slot, first);
+    slots.vertices.store_if(mine && slot < capacity, slot, v);
+    slots.rows.store_if(two_slots && slot + 1 < capacity, slot + 1, second);
+    slots.vertices.store_if(two_slots && slot + 1 < capacity, slot + 1, v);
+  }
+}
+
+// What a level leaves in the trace, by the tier's leader as it begins; what others add to is cleared
+// while nobody does.
+template <class Policy>
+__device__ __forceinline__ void trace_narrow_level(const typename Policy::Parameters& parameters,
+                                                   int level, Mapping mapping) {
+  if constexpr (Policy::trace) {
+    const unsigned long long now = device_nanoseconds();
+    LevelRecord* const record = parameters.trace + level;
+    if (level > 0) record[-1].end_nanoseconds = now;
+    record[0].begin_nanoseconds = now;
+    record[0].end_nanoseconds = 0;
+    record[0].mapping = mapping;
+    record[0].pulled = 0;
+    record[1].edges = 0;
+    record[2].frontier_size = 0;
+  }
+}
+
+// Before the first narrow level of a run, and a barrier of the tier.
+template <class Policy>
+__device__ __forceinline__ void trace_entry(const typename Policy::Parameters& parameters,
+                                            int level, int size) {
+  if constexpr (Policy::trace) {
+    parameters.trace[level].frontier_size = size;
+    parameters.trace[level + 1].frontier_size = 0;
+  }
+}
+
+}  // namespace persistent_bfs::tier

@@ -168,6 +168,7 @@ PRIMITIVES = EngineChoice(
         "count_turn",
         "sync_grid",
         "sync_grid_own",
+        "sync_cluster",
         "sync_block",
         "chase_loads",
         "chain_atomics",

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from persistent_bfs.config import ENGINES
-from persistent_bfs.study.plan import Plan
+from persistent_bfs.study.plan import VARIANTS, Plan
 from persistent_bfs.study.primitives import PRIMITIVES
 from persistent_bfs.study.run import FORMAT, VERSION, describe_engines, keep_two_timelines
 
@@ -18,10 +18,11 @@ COSTS = {
     "host_batched": (0.090, 0.005, 0.4e-6),
     "graph_unrolled": (0.120, 0.0035, 0.4e-6),
     "graph_while": (0.020, 0.0045, 0.4e-6),
-    "persistent": (0.030, 0.0025, 0.5e-6),
+    "persistent, no tier": (0.030, 0.0025, 0.5e-6),
+    "persistent": (0.035, 0.001, 0.9e-6),
 }
 # Any engine that is not named there.
-OTHER = (0.035, 0.001, 0.9e-6)
+OTHER = (0.05, 0.003, 0.6e-6)
 
 POINTS: dict[str, list[tuple[Row, float]]] = {
     "launch_issue": [({"blocks": 1, "threads": 32}, 7.0)],
@@ -36,6 +37,7 @@ POINTS: dict[str, list[tuple[Row, float]]] = {
     "while_turn": [({"nodes": 1}, 5.0)],
     "grid_sync": [({"blocks": b, "threads": 256}, 1.0) for b in (1, 33, 132)],
     "own_barrier": [({"blocks": b, "threads": 256}, 1.2) for b in (1, 33, 132)],
+    "cluster_barrier": [({"blocks": b, "threads": 256}, 0.2 + 0.01 * b) for b in (2, 16)],
     "block_sync": [({"threads": t}, 15.0) for t in (32, 512)],
     "dependent_load": [
         ({"memory": "L1", "bytes": 4096}, 30.0),
@@ -78,7 +80,7 @@ def search(shape: Row, engine: str, noise: float, rng: random.Random, repeat: in
     # One factor a row, so that medians are off, too, and a little more for each sample.
     off = 1 + rng.uniform(-noise, noise)
     samples = [time * off * (1 + rng.uniform(-noise, noise) / 10) for _ in range(repeat)]
-    choice = ENGINES[engine]
+    choice = ENGINES[VARIANTS[engine]["engine"]]
     host = engine == "host_loop"
     begin = [int(1e6 * level * i) for i in range(levels)]
     return {
@@ -90,8 +92,10 @@ def search(shape: Row, engine: str, noise: float, rng: random.Random, repeat: in
         "source": 0,
         "engine": engine,
         "refused": None,
-        "ran": engine,
+        "ran": choice.name,
         "shape": "132 blocks of 256 threads",
+        "tier": "none",
+        "block_threads": 256,
         "launches": levels if host else 1,
         "host_syncs": levels if host else 1,
         "barriers": levels + 1 if choice.cooperative else 0,
@@ -163,7 +167,7 @@ def made_study(*, noise: float = 0.02, seed: int = 1, **changes: Any) -> Row:
         "format": FORMAT,
         "version": VERSION,
         "plan": plan,
-        "engines": describe_engines(ENGINES),
+        "engines": describe_engines(plan["engines"]),
         "device": {"kind": "cuda", "name": "made GPU", "architecture": "sm_90"},
         "environment": environment,
         "clocks": {"before": clocks, "after": clocks},

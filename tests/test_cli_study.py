@@ -13,7 +13,7 @@ from study_data import made_study
 from persistent_bfs import ENGINES, cli
 from persistent_bfs.device import cuda_problem, emulated_problem
 from persistent_bfs.study import run
-from persistent_bfs.study.plan import Plan, depth_specs, width_specs
+from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
 from persistent_bfs.study.suite import SUITE, prepare
 
 emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
@@ -53,7 +53,7 @@ def test_a_quick_study_from_one_end_to_the_other(taken: tuple[Path, dict[str, An
     assert summary["refused"] == []
     names = [*plan.depths, *plan.widths, *plan.graphs]
     assert [(row["name"], row["engine"]) for row in study["searches"]] == [
-        (name, engine) for name in names for engine in ENGINES
+        (name, engine) for name in names for engine in VARIANTS
     ]
     for row in study["searches"]:
         assert row["device_ms"] is row["wall_ms"] is None
@@ -73,7 +73,7 @@ def test_what_grows_with_the_levels_is_what_each_engine_pays(
         levels = row["levels"]
         if row["engine"] == "host_loop":
             assert (row["launches"], row["host_syncs"], row["barriers"]) == (levels, levels, 0)
-        if ENGINES[row["engine"]].cooperative:
+        if ENGINES[VARIANTS[row["engine"]]["engine"]].cooperative:
             assert (row["launches"], row["host_syncs"]) == (1, 1)
         if row["sweep"] == "depth":
             # Every arc of a path is looked at once, from both ends.
@@ -108,7 +108,7 @@ def test_a_gpus_study_is_summed_up(tmp_path: Path) -> None:
     kept.write_text(run.dump(made_study()))
     result = call("--from", str(kept), "--no-plots", "--json")
     summary = json.loads(result.stdout)
-    assert [row["engine"] for row in summary["models"]] == list(ENGINES)
+    assert [row["engine"] for row in summary["models"]] == list(VARIANTS)
     assert all(row["worst"] < 0.05 for row in summary["models"])
     table = call("--from", str(kept), "--no-plots").stdout
     assert "made GPU" in table
@@ -174,11 +174,11 @@ def test_a_wrong_answer_has_no_time_and_its_own_exit_code(
         from dataclasses import replace
 
         found = right(session, *arguments, **how)
-        is_it = session.graph.vertices == 4 and session.config.engine == "persistent"
+        is_it = session.graph.vertices == 4 and session.config.tier != "none"
         return replace(found, problem="vertex 3 differs") if is_it else found
 
     monkeypatch.setattr(sweeps, "measure", wrong_once)
-    small = Plan("emulated", True, "warm", 1, tuple(ENGINES), depth_specs(2), (), ())
+    small = Plan("emulated", True, "warm", 1, tuple(VARIANTS), depth_specs(2), (), ())
     monkeypatch.setattr(Plan, "of", lambda *_, **__: small)
     result = call("--device", "emulated", "--no-plots", "--out", str(tmp_path))
     assert result.exit_code == 1
@@ -190,13 +190,21 @@ def test_a_wrong_answer_has_no_time_and_its_own_exit_code(
 @pytest.mark.parametrize("quick", [False, True])
 def test_plans_have_what_the_study_promises(kind: str, quick: bool) -> None:
     plan = Plan.of(kind, quick=quick)
-    assert plan.engines == tuple(ENGINES)
+    assert plan.engines == tuple(VARIANTS)
     assert plan.depths[0] == "path:1"
     assert Plan.from_summary(json.loads(json.dumps(plan.summary()))) == plan
     if (kind, quick) == ("cuda", False):
         assert plan.depths[-1] == "path:16384"
         assert plan.widths[0] == "grid:1x8192"
         assert plan.widths[-1] == "grid:4096x4097"
+
+
+def test_every_engine_is_compared_and_those_with_tiers_without_them_too() -> None:
+    engines = [how["engine"] for how in VARIANTS.values()]
+    assert set(engines) == set(ENGINES)
+    for name, row in ENGINES.items():
+        assert VARIANTS[name] == {"engine": name}
+        assert engines.count(name) == (2 if row.tiers else 1)
 
 
 def test_widths_that_do_not_fit_their_levels_are_refused() -> None:

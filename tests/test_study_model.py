@@ -11,6 +11,7 @@ from study_data import cost, grid_row, made_study, path_row, search
 from persistent_bfs.config import ENGINES
 from persistent_bfs.study import model
 from persistent_bfs.study.model import Wins, analyse, fit, solve, wins
+from persistent_bfs.study.plan import VARIANTS
 
 SHAPES = [path_row(1 << k) for k in range(15)] + [
     grid_row(1 << k, 8193 - (1 << k)) for k in range(13)
@@ -22,7 +23,7 @@ def made_rows(engine: str, noise: float, seed: int) -> list[dict[str, Any]]:
     return [search(shape, engine, noise, rng) for shape in SHAPES]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", VARIANTS)
 def test_a_model_is_recovered_from_exact_data(engine: str) -> None:
     found = fit(engine, made_rows(engine, 0.0, 1))
     values = [found.value(term) for term in (model.FIXED, model.LEVEL, model.EDGE)]
@@ -138,7 +139,7 @@ def test_where_one_line_is_under_another_is_what_trying_all_finds() -> None:
 def test_break_even_of_made_engines_is_that_of_their_costs() -> None:
     analysis = analyse(made_study(noise=0.0))
     assert analysis is not None
-    for name in ENGINES:
+    for name in VARIANTS:
         if name == model.BASELINE:
             continue
         fixed, level, edge = cost(name)
@@ -158,12 +159,12 @@ def test_the_best_engine_loses_where_its_fixed_cost_shows() -> None:
     assert analysis is not None
     assert analysis.best is not None
     own, own_level, _ = cost(analysis.best)
-    assert own_level == min(cost(name)[1] for name in ENGINES)
+    assert own_level == min(cost(name)[1] for name in VARIANTS)
     lost = {
         row["name"]: fast["engine"] for row, fast in model.losses(study["searches"], analysis.best)
     }
     # A search of one level is won by the least of fixed cost and a level.
-    cheapest = min(ENGINES, key=lambda name: cost(name)[0] + cost(name)[1])
+    cheapest = min(VARIANTS, key=lambda name: cost(name)[0] + cost(name)[1])
     assert lost["path:1"] == cheapest
     assert "path:16384" not in lost
     assert own > cost(cheapest)[0]
@@ -174,7 +175,8 @@ def test_a_level_is_split_by_what_the_engine_does_between_two() -> None:
     analysis = analyse(study)
     assert analysis is not None
     loads = (5 * 250 + 2 * 300) / 1e3
-    for name, row in ENGINES.items():
+    for name, how in VARIANTS.items():
+        row = ENGINES[how["engine"]]
         split = analysis.splits[name]
         assert split.level == pytest.approx(1e3 * (cost(name)[1] + 2 * cost(name)[2]), rel=1e-6)
         if row.cooperative:
@@ -188,21 +190,31 @@ def test_a_level_is_split_by_what_the_engine_does_between_two() -> None:
     assert analysis.splits[turning].barrier == pytest.approx(expected, rel=0.02)
 
 
-def test_one_block_has_no_barrier_of_the_grid() -> None:
+@pytest.mark.parametrize(
+    ("mapping", "shape", "barrier"),
+    [
+        ("one warp", "132 blocks of 256 threads", 0.0),
+        ("one block", "132 blocks of 256 threads", 0.015),
+        ("one cluster", "128 blocks of 256 threads in clusters of 16", 0.36),
+        ("one cluster", "128 blocks of 256 threads in clusters of 2", 0.22),
+    ],
+)
+def test_in_a_tier_the_barrier_is_the_tiers(mapping: str, shape: str, barrier: float) -> None:
     study = made_study(noise=0.0)
     figures = model.Figures(study["primitives"])
     rows = [
         row
+        | {
+            "barriers": 2,
+            "shape": shape,
+            "regimes": {mapping: {"levels": row["levels"], "edges": row["edges"]}},
+        }
         for row in study["searches"]
         if row["sweep"] == "depth" and row["engine"] == "persistent"
     ]
-    for row in rows:
-        row["barriers"] = 2
-        row["regimes"] = {"one block": {"levels": row["levels"], "edges": row["edges"]}}
-    choice = study["engines"]["persistent"] | {"packed_rows": True}
-    split = model.split_level("persistent", choice, rows, figures)
+    split = model.split_level("persistent", study["engines"]["persistent"], rows, figures)
     assert split is not None
-    assert split.barrier == pytest.approx(0.015, rel=0.02)
+    assert split.barrier == pytest.approx(barrier, rel=0.02)
     assert split.loads == pytest.approx(0.25, rel=0.02)
 
 
@@ -215,7 +227,7 @@ def test_without_times_there_is_no_analysis() -> None:
 
 def test_a_refused_search_is_left_out() -> None:
     study = made_study(noise=0.0)
-    last = next(iter(reversed(ENGINES)))
+    last = next(iter(reversed(VARIANTS)))
     kept = []
     for row in study["searches"]:
         if row["engine"] == last and row["sweep"] == "width":
@@ -230,4 +242,4 @@ def test_a_refused_search_is_left_out() -> None:
 
 
 def test_the_made_costs_are_of_engines_that_there_are() -> None:
-    assert len(ENGINES.keys() & study_data.COSTS.keys()) >= 3
+    assert len(VARIANTS.keys() & study_data.COSTS.keys()) >= 3

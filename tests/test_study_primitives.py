@@ -96,6 +96,9 @@ def test_barriers_are_waited_for_as_often_as_said(rows: Rows) -> None:
         assert counts(point, "atomics") == arrivals
         assert counts(point, "grid_barriers") == 0
         assert counts(point, "block_barriers") == 2 * arrivals
+    for point in rows["cluster_barrier"]:
+        # Blocks of a launch are one cluster here, and each cluster's barrier counts once.
+        assert counts(point, "cluster_barriers") == point["repeats"] == 16
     for point in rows["block_sync"]:
         assert counts(point, "block_barriers") == point["repeats"] == 16
 

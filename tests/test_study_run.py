@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from clocked import LAUNCH_NS, NANOSECONDS, ClockedDevice
 
-from persistent_bfs.config import ENGINES
 from persistent_bfs.device import emulated_problem
 from persistent_bfs.study import primitives, run
 from persistent_bfs.study.model import analyse
-from persistent_bfs.study.plan import Plan, depth_specs, width_specs
+from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
 from persistent_bfs.study.primitives import PRIMITIVES, Bench, Effort
 from persistent_bfs.study.report import render
 
@@ -39,7 +38,7 @@ def study(device: ClockedDevice) -> dict[str, Any]:
         True,
         "cold",
         3,
-        tuple(ENGINES),
+        tuple(VARIANTS),
         depth_specs(5),
         width_specs(4, 16),
         ("grid-32x32",),
@@ -48,7 +47,7 @@ def study(device: ClockedDevice) -> dict[str, Any]:
         patch.setattr(Effort, "of", lambda *_: EFFORT)
         told: list[tuple[str, int, int]] = []
         found = run.take(device, plan, progress=lambda *what: told.append(what))
-    assert told[-1][1] == told[-1][2] == len(PRIMITIVES) + len(ENGINES) * (6 + 3 + 1)
+    assert told[-1][1] == told[-1][2] == len(PRIMITIVES) + len(VARIANTS) * (6 + 3 + 1)
     return found
 
 
@@ -99,7 +98,7 @@ def test_every_search_has_its_samples_by_both_clocks(study: dict[str, Any]) -> N
 def test_the_models_are_those_of_the_counters(study: dict[str, Any]) -> None:
     analysis = analyse(study)
     assert analysis is not None
-    assert set(analysis.simple) == set(ENGINES)
+    assert set(analysis.simple) == set(VARIANTS)
     times = {(row["name"], row["engine"]): row["device_ms"][0] for row in study["searches"]}
     for name, split in analysis.splits.items():
         more = times["path:32", name] - times["path:16", name]

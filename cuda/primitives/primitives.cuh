@@ -4,6 +4,7 @@
 #include "atomic_chain.cuh"
 #include "block_sync.cuh"
 #include "chase.cuh"
+#include "cluster_barrier.cuh"
 #include "copy.cuh"
 #include "empty.cuh"
 #include "grid_sync.cuh"

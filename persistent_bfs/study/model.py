@@ -33,13 +33,13 @@ Row = Mapping[str, Any]
 CONFIDENCE = 0.95
 
 BASELINE = next(iter(ENGINES))
-"""The engine that others are compared with: the first of the table."""
+"""The engine that others are compared with: the first of the table. Its variant has its name."""
 
 FIXED, LEVEL, EDGE = "fixed", "level", "edge"
 
 # Dependent accesses of a level of one vertex, read off the kernels. Whole grids: frontier size,
 # queue, row_offsets, col_indices and distance are read one after another, then the claim and the
-# slot are atomics. One block with packed rows: the row, and the neighbour's own.
+# slot are atomics. A tier with packed rows in shared memory: the neighbour's own row.
 GRID_LOADS, GRID_ATOMICS, PACKED_LOADS = 5, 2, 1
 
 
@@ -421,16 +421,16 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
     if level is None:
         return None
     row = max(rows, key=lambda row: row["levels"])
-    threads, turns = choice["block_threads"], choice["levels_per_turn"]
+    threads, turns = row["block_threads"], choice["levels_per_turn"]
     levels = row["levels"]
     barriers, launches, syncs = (
         row[name] / levels for name in ("barriers", "launches", "host_syncs")
     )
-    alone = "one block" in row["regimes"]
+    main = max(row["regimes"], key=lambda name: row["regimes"][name]["levels"])
+    in_tier = main in choice["in_tier"]
     barrier: float | None
-    if choice["cooperative"] and alone and barriers < 0.5:
-        nanoseconds = figures.nearest("block_sync", threads=threads)
-        barrier, by = nanoseconds and nanoseconds / 1e3, "__syncthreads, at least one"
+    if in_tier:
+        barrier, by = _tier_barrier(main, row, figures)
     elif choice["cooperative"]:
         each = figures.nearest("grid_sync", blocks=_blocks(row["shape"]), threads=threads)
         barrier, by = each and each * barriers, f"{barriers:.2f} barriers of the grid"
@@ -441,7 +441,7 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
         each, wait = figures.median("launch_queued"), figures.median("round_trip")
         both = None if each is None or wait is None else each * launches + wait * syncs
         barrier, by = both, f"{launches:.2f} queued launches, {syncs:.2f} round trips"
-    elif choice["while_nodes"] and row["ran"] == engine:
+    elif choice["while_nodes"] and row["ran"] == choice["engine"]:
         node, turn = figures.per_node(), figures.median("while_turn")
         each = None
         if node is not None and turn is not None:
@@ -451,7 +451,7 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
         barrier, by = figures.per_node(), "a graph's node"
     load = figures.median("dependent_load", memory="L2")
     atomic = figures.median("dependent_atomic")
-    if alone and choice["packed_rows"]:
+    if in_tier:
         loads, loads_by = load and PACKED_LOADS * load / 1e3, f"{PACKED_LOADS} load"
     else:
         both_known = load is not None and atomic is not None
@@ -463,6 +463,20 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
 def _blocks(shape: str) -> int:
     """Blocks of a launch shape as it prints itself."""
     return int(shape.split()[0]) if shape else 1
+
+
+def _tier_barrier(mapping: str, row: Row, figures: Figures) -> tuple[float | None, str]:
+    """What separates the levels of a tier, in microseconds, and what that is."""
+    threads = row["block_threads"]
+    if mapping.endswith("warp"):
+        return 0.0, "none, in one warp"
+    if mapping.endswith("block"):
+        nanoseconds = figures.nearest("block_sync", threads=threads)
+        return nanoseconds and nanoseconds / 1e3, "__syncthreads, at least one"
+    _, found, blocks = row["shape"].partition("clusters of ")
+    size = int(blocks.split()[0]) if found else 16
+    each = figures.nearest("cluster_barrier", blocks=size, threads=threads)
+    return each, "a cluster's barrier, at least one"
 
 
 def losses(searches: Sequence[Row], engine: str) -> list[tuple[Row, Row]]:

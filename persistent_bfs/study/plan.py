@@ -5,15 +5,32 @@ Two studies can be compared only if their plans are equal.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from persistent_bfs.config import ENGINES
+from persistent_bfs.config import ENGINES, TIERS
 from persistent_bfs.measure import check_l2
 from persistent_bfs.study.suite import SUITE
 
 # One mapping for all searches: the one that is used where none is named.
 ADVANCE = "auto"
+
+NO_TIER = next(name for name, row in TIERS.items() if not row.exists)
+
+
+def _variants() -> dict[str, dict[str, str]]:
+    found = {}
+    for name, row in ENGINES.items():
+        if row.tiers:
+            # What a tier is worth shows beside the same engine without one.
+            found[f"{name}, no tier"] = {"engine": name, "tiers": NO_TIER}
+        found[name] = {"engine": name}
+    return found
+
+
+VARIANTS: Mapping[str, Mapping[str, str]] = _variants()
+"""What is compared: every engine, and those with tiers without them, too; how a session is made."""
 
 
 def depth_specs(largest: int) -> tuple[str, ...]:
@@ -61,7 +78,7 @@ class Plan:
     repeat : int
         Timed searches a row.
     engines, depths, widths, graphs : tuple of str
-        Engines; specs of the two sweeps; names of cases of the suite.
+        Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite.
     """
 
     kind: str
@@ -98,7 +115,7 @@ class Plan:
             quick,
             l2,
             repeat,
-            tuple(ENGINES),
+            tuple(VARIANTS),
             depth_specs(depth),
             width_specs(width, levels),
             graphs,

@@ -38,8 +38,6 @@ Point = dict[str, int | str]
 LINE_BYTES = 128
 LINE = LINE_BYTES // 4  # places of a ring, in words, are a cache line apart
 
-CLUSTER_KERNEL = "sync_cluster"
-
 CONFIG = Config(PROGRAM.name, block_threads=PROGRAM.block_threads)
 
 
@@ -350,13 +348,15 @@ def _block(bench: Bench) -> Iterator[Sample]:
 
 
 def _cluster(bench: Bench) -> Iterator[Sample]:
-    clusters = _clusters(bench.device)
+    kernel, clusters = "sync_cluster", bench.device.info.clusters
     for threads in bench.effort.grid_threads:
         for blocks in (size for size in (2, 4, 8, 16) if size <= clusters):
-            in_clusters = {"cluster": blocks}
-            shape = LaunchShape(blocks, threads, **in_clusters)
-            found = bench.each(CLUSTER_KERNEL, shape, 4 * bench.effort.barriers)
-            yield Sample(found.point, _in(US, found.timing), found.counters, found.repeats)
+            # Sixteen blocks are more than every device need hold.
+            limit = bench.device.max_resident_blocks(bench.program[kernel], threads, 0, blocks)
+            if limit >= blocks:
+                shape = LaunchShape(blocks, threads, cluster=blocks)
+                found = bench.each(kernel, shape, 4 * bench.effort.barriers)
+                yield Sample(found.point, _in(US, found.timing), found.counters, found.repeats)
 
 
 def ring(places: int, seed: int = 1) -> npt.NDArray[np.int32]:
@@ -452,17 +452,8 @@ def _no_cooperation(device: Device) -> str | None:
     return None if device.info.cooperative_launch else "the device has no cooperative launch"
 
 
-def _clusters(device: Device) -> int:
-    """Blocks of the largest thread block cluster; 1 where there are none."""
-    return int(getattr(device.info, "clusters", 1))
-
-
 def _no_clusters(device: Device) -> str | None:
-    if _clusters(device) == 1:
-        return "the device has no thread block clusters"
-    if CLUSTER_KERNEL not in CONFIG.kernels:
-        return f"there is no {CLUSTER_KERNEL} among the kernels"
-    return None
+    return None if device.info.clusters > 1 else "the device has no thread block clusters"
 
 
 def _no_while(device: Device) -> str | None:

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from persistent_bfs.config import ENGINES
+from persistent_bfs.config import ENGINES, TIERS
 from persistent_bfs.device.base import Device
 from persistent_bfs.engines.graph_while import LEVELS_PER_TURN
 from persistent_bfs.measure import describe_clocks, describe_environment
 from persistent_bfs.study import primitives
 from persistent_bfs.study.model import BASELINE, median
-from persistent_bfs.study.plan import Plan
+from persistent_bfs.study.plan import VARIANTS, Plan
 from persistent_bfs.study.sweeps import GRAPHS, configs, search_rows, tasks
 
 Study = dict[str, Any]
@@ -29,7 +29,18 @@ PARTS = ("plan", "engines", "device", "environment", "clocks", "primitives", "se
 PRIMITIVE_PARTS = ("primitive", "title", "unit", "skipped", "points")
 SEARCH_PARTS = ("sweep", "name", "graph", "vertices", "arcs", "source", "engine", "refused")
 FOUND_PARTS = (
-    *("ran", "shape", "levels", "reached", "edges", "launches", "host_syncs", "barriers"),
+    *(
+        "ran",
+        "shape",
+        "tier",
+        "block_threads",
+        "levels",
+        "reached",
+        "edges",
+        "launches",
+        "host_syncs",
+        "barriers",
+    ),
     *("counts", "device_ms", "wall_ms", "regimes", "trace", "stands_in"),
 )
 
@@ -62,7 +73,7 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     tell = progress or (lambda _description, _done, _total: None)
     searched = tasks(plan)
     total = len(primitives.PRIMITIVES) + len(searched) * len(plan.engines)
-    wanted = [*configs(plan), primitives.CONFIG]
+    wanted = [*configs(plan, device.info), primitives.CONFIG]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done, _ in enumerate(pool.map(device.compile, wanted)):
             tell("compiling", done, len(wanted))
@@ -98,17 +109,21 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     }
 
 
-def describe_engines(engines: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a report must know of engines that may have changed by the time it is made."""
+def describe_engines(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a report must know of engines that may have changed by the time it is made.
+
+    By their names in `VARIANTS`; ``in_tier`` is how the trace calls levels that a tier ran.
+    """
+    in_tier = [mapping for row in TIERS.values() for mapping in row.mappings]
     return {
         name: {
+            "engine": row.name,
             "cooperative": row.cooperative,
             "while_nodes": row.while_nodes,
-            "packed_rows": row.packed_rows,
-            "block_threads": row.block_threads,
             "levels_per_turn": LEVELS_PER_TURN if row.while_nodes else None,
+            "in_tier": in_tier if row.tiers else [],
         }
-        for name, row in ((name, ENGINES[name]) for name in engines)
+        for name, row in ((name, ENGINES[VARIANTS[name]["engine"]]) for name in names)
     }
 
 

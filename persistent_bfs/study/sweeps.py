@@ -10,15 +10,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from persistent_bfs.config import Config
-from persistent_bfs.device.base import Device, DeviceMemoryError, LaunchTooLarge
+from persistent_bfs.config import TIERS, Config
+from persistent_bfs.device.base import (
+    Device,
+    DeviceInfo,
+    DeviceMemoryError,
+    LaunchTooLarge,
+)
 from persistent_bfs.graph import Graph
 from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
 from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
 from persistent_bfs.result import LevelTrace
 from persistent_bfs.session import BFS, configure
-from persistent_bfs.study.plan import ADVANCE, Plan
+from persistent_bfs.study.plan import ADVANCE, VARIANTS, Plan
 from persistent_bfs.study.suite import SUITE, prepare
 
 Row = dict[str, Any]
@@ -64,15 +69,27 @@ def tasks(plan: Plan) -> list[Task]:
     ]
 
 
-def configs(plan: Plan) -> set[Config]:
-    """All that a plan's searches are compiled as: for graphs with large degrees and without."""
+def configs(plan: Plan, info: DeviceInfo) -> set[Config]:
+    """What a plan's searches are compiled as, nearly all of it, to be compiled side by side.
+
+    Which tier a graph gets is known only when it is there, and how long its rows are.
+    """
     graph = read_graph("path:2")
-    return {
-        configure(graph, engine=engine, advance=ADVANCE, trace=trace).with_(even_degrees=even)
-        for engine in plan.engines
-        for trace in (False, True)
-        for even in (False, True)
-    }
+    slots = (1, 2, 3) if plan.kind == "cuda" else (1,)
+    found = set()
+    for name in plan.engines:
+        how: dict[str, Any] = dict(VARIANTS[name])
+        for trace in (False, True):
+            usual = configure(graph, advance=ADVANCE, trace=trace, **how)
+            found |= {usual.with_(row_slots=count) for count in slots}
+            found.add(usual.with_(even_degrees=False, row_slots=3))
+            if not usual.program.tiers or "tiers" in how:
+                continue
+            for tier, row in TIERS.items():
+                if row.exists and (info.clusters > 1 or not row.clusters):
+                    in_tier = configure(graph, advance=ADVANCE, trace=trace, tiers=tier, **how)
+                    found |= {in_tier.with_(row_slots=count) for count in slots}
+    return found
 
 
 def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
@@ -105,12 +122,12 @@ def _row(
     expected: ReferenceSearch,
     sweep: str,
 ) -> Row:
-    how: dict[str, Any] = {"engine": engine, "advance": ADVANCE, "device": device}
+    how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
     with BFS(graph, **how) as session:
         measured = measure(
             session, source, repeat=plan.repeat, expected=expected.distances, l2=plan.l2
         )
-        shape = session.shape
+        shape, config = session.shape, session.config
     with BFS(graph, trace=True, **how) as session:
         traced = session.run(source)
         problem = measured.problem or find_problem(graph, traced, expected=expected.distances)
@@ -123,6 +140,8 @@ def _row(
         "refused": None,
         "ran": result.engine,
         "shape": shape,
+        "tier": config.tier,
+        "block_threads": config.block_threads,
         "levels": result.levels,
         "reached": result.reached,
         "edges": sum(row.edges for row in trace),

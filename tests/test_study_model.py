@@ -34,7 +34,7 @@ def test_a_model_is_recovered_from_exact_data(engine: str) -> None:
 def test_intervals_cover_what_is_true_about_as_often_as_they_say() -> None:
     true = dict(zip((model.FIXED, model.LEVEL, model.EDGE), cost("persistent"), strict=True))
     covered = dict.fromkeys(true, 0)
-    runs = 200
+    runs = 100
     for seed in range(runs):
         found = fit("persistent", made_rows("persistent", 0.05, seed))
         for coefficient in found.coefficients:
@@ -42,9 +42,9 @@ def test_intervals_cover_what_is_true_about_as_often_as_they_say() -> None:
             covered[coefficient.term] += (
                 coefficient.low <= true[coefficient.term] <= coefficient.high
             )
-    # 95 % of 200, give or take four standard deviations of a binomial.
+    # 95 % of 100, give or take four standard deviations of a binomial.
     for term, times in covered.items():
-        assert times >= 190 - 4 * 3.1, term
+        assert times >= 95 - 4 * 2.2, term
 
 
 def test_intervals_shrink_with_the_noise() -> None:

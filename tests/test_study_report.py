@@ -32,6 +32,12 @@ def kept() -> dict[str, Any]:
     return run.read(KEPT)
 
 
+@pytest.fixture(scope="module")
+def pages(kept: dict[str, Any]) -> dict[bool, dict[str, str]]:
+    """The reports with plots, of the emulated device and of a GPU."""
+    return {False: render(kept), True: render(made_study())}
+
+
 class Page(HTMLParser):
     """What is looked for in a page: identifiers, references, tags left open, and the text."""
 
@@ -73,9 +79,10 @@ class Page(HTMLParser):
 
 @needs_matplotlib
 @pytest.mark.parametrize("timed", [False, True])
-def test_the_same_study_gives_the_same_bytes(kept: dict[str, Any], timed: bool) -> None:
-    study = made_study() if timed else kept
-    first = render(study)
+def test_the_same_study_gives_the_same_bytes(
+    pages: dict[bool, dict[str, str]], timed: bool
+) -> None:
+    first = pages[timed]
     again = render(json.loads(first["study.json"]))
     assert first == again
     if not timed:
@@ -83,7 +90,9 @@ def test_the_same_study_gives_the_same_bytes(kept: dict[str, Any], timed: bool) 
 
 
 @needs_matplotlib
-def test_another_process_gives_the_same_bytes(kept: dict[str, Any], tmp_path: Path) -> None:
+def test_another_process_gives_the_same_bytes(
+    pages: dict[bool, dict[str, str]], tmp_path: Path
+) -> None:
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from persistent_bfs.study import report, run\n"
@@ -92,13 +101,15 @@ def test_another_process_gives_the_same_bytes(kept: dict[str, Any], tmp_path: Pa
     )
     page = tmp_path / "report.html"
     subprocess.run([sys.executable, "-c", code, KEPT, page], check=True, timeout=120)
-    assert page.read_text(encoding="utf-8") == render(kept)["report.html"]
+    assert page.read_text(encoding="utf-8") == pages[False]["report.html"]
 
 
 @needs_matplotlib
 @pytest.mark.parametrize("timed", [False, True])
-def test_the_page_is_whole_and_needs_nothing_else(kept: dict[str, Any], timed: bool) -> None:
-    page = Page(render(made_study() if timed else kept)["report.html"])
+def test_the_page_is_whole_and_needs_nothing_else(
+    pages: dict[bool, dict[str, str]], timed: bool
+) -> None:
+    page = Page(pages[timed]["report.html"])
     assert page.open == []
     assert len(set(page.ids)) == len(page.ids)
     assert all(reference.startswith("#") for reference in page.references)

@@ -128,6 +128,12 @@ __device__ __forceinline__ int thread_in_block() {
   return thread;
 }
 
+__device__ __forceinline__ int lane_in_warp() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
 // The device's own clock, in nanoseconds; the same on every multiprocessor.
 __device__ __forceinline__ unsigned long long device_nanoseconds() {
   unsigned long long now;
@@ -317,6 +323,7 @@ inline int4 load_row_if(bool wanted, const int4* row, int otherwise) {
   return wanted ? *row : int4{otherwise, otherwise, otherwise, otherwise};
 }
 inline int thread_in_block() { return threadIdx.x; }
+inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline void cluster_arrive_relaxed(SIMT_HERE) { simt::cluster_arrive({file, line}, false); }
 inline shared_address shared_address_in(shared_address mine, int rank, SIMT_HERE) {
   return static_cast<char*>(const_cast<void*>(simt::shared_of(mine, rank, {file, line})));

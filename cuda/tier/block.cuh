@@ -53,7 +53,7 @@ struct Block {
 
   // The visited bits as the distances have them.
   __device__ __forceinline__ void rebuild(const Parameters& parameters) {
-    const int lane = thread_in_block() % WARP_SIZE;
+    const int lane = lane_in_warp();
     const int words = BlockBits<true>::words_of(parameters.vertices);
     for (int word = thread_in_block() / WARP_SIZE; word < words;
          word += blockDim.x / WARP_SIZE) {
@@ -69,7 +69,7 @@ struct Block {
   // wants an end; by the whole tier. The visited bits are right.
   __device__ __forceinline__ void run(const Parameters& parameters, Position now, int max_depth) {
     const int thread = thread_in_block();
-    const int lane = thread % WARP_SIZE;
+    const int lane = lane_in_warp();
     const SharedArray<int> counters = layout.counters();
     // Three that rotate, as the totals of the grid's frontiers do, and what one warp tells all.
     shared_address spent = counters.at(0), growing = counters.at(1), cleared = counters.at(2);
@@ -140,7 +140,7 @@ struct Block {
                                         const Slots& next, int level, int slots,
                                         shared_address growing, shared_address cleared,
                                         int thread, TierWork& work) {
-    const int lane = thread % WARP_SIZE;
+    const int lane = lane_in_warp();
     if (thread == 0) {
       store_shared_at(cleared, 0);
       trace_narrow_level<Policy>(parameters, level, BY_ONE_BLOCK);

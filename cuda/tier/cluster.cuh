@@ -97,7 +97,7 @@ struct Cluster {
 
   // The visited bits as the distances have them.
   __device__ __forceinline__ void rebuild(const Parameters& parameters) {
-    const int lane = thread_in_block() % WARP_SIZE;
+    const int lane = lane_in_warp();
     const int words = ClusterBits::words_of(parameters.vertices, bits.log_blocks);
     for (int word = thread_in_block() / WARP_SIZE; word < words;
          word += blockDim.x / WARP_SIZE) {
@@ -113,7 +113,7 @@ struct Cluster {
   // As Block::run.
   __device__ __forceinline__ void run(const Parameters& parameters, Position now, int max_depth) {
     const int thread = thread_in_block();
-    const int lane = thread % WARP_SIZE;
+    const int lane = lane_in_warp();
     const SharedArray<int> counters = layout.counters();
     shared_address spent = counters.at(0), growing = counters.at(1), cleared = counters.at(2);
     // Set in all blocks: level i is the grid's. Two that take turns, since a block may say so while
@@ -187,7 +187,7 @@ struct Cluster {
   static __device__ __forceinline__ void level(const Parameters& parameters,
                                                const Source& frontier, int level, int thread,
                                                Visit& visit, TierWork& work) {
-    const int lane = thread % WARP_SIZE;
+    const int lane = lane_in_warp();
     for (int arc = thread; arc - lane < PACKED * frontier.slots; arc += blockDim.x) {
       visit_slots<Policy>(parameters, frontier, level, arc, lane, visit, work);
     }

@@ -50,7 +50,7 @@ __device__ __forceinline__ void publish(const Parameters& parameters, const Posi
                                         int slots, const TierWork& work, bool is_leader,
                                         Meet meet) {
   SearchState& state = *parameters.state;
-  const int lane = thread_in_block() % WARP_SIZE;
+  const int lane = lane_in_warp();
   const unsigned long long found = warp_sum(work.found);
   const unsigned long long edges = warp_sum(work.edges);
   if (lane == 0) {

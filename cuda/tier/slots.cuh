@@ -91,7 +91,7 @@ struct SlotVisit {
 
   // By a whole warp: an arc a lane to the vertex that `entry` names, from `source`, where `valid`.
   __device__ __forceinline__ void operator()(int entry, bool valid, vertex_t source) {
-    const vertex_t v = neighbour_of(entry);
+    const vertex_t v = Policy::has_long_rows ? neighbour_of(entry) : entry;
     const bool unvisited = bits.look_unvisited(valid, v);
     const bool two_slots = Policy::has_long_rows && unvisited && is_long(entry);
     const int4* const row = parameters.packed_rows + v;

@@ -110,6 +110,9 @@ def test_regimes_are_told_apart_where_one_model_does_not_do() -> None:
     assert found.value(model.LEVEL, "thread") == pytest.approx(0.003, rel=1e-3)
     assert found.value(model.EDGE, "one block") == pytest.approx(1e-6, rel=1e-3)
     assert found.predict(rows[-1]) == pytest.approx(rows[-1]["device_ms"][0])
+    path = max((row for row in rows if row["sweep"] == "depth"), key=lambda row: row["levels"])
+    slope = 0.0005 + 1e-6 * path["edges"] / path["levels"]
+    assert model.depth_line(found, path) == pytest.approx((0.03, slope), rel=1e-3)
     unknown = rows[-1] | {"regimes": {"warp": {"levels": 1, "edges": 1}}}
     assert found.predict(unknown) is None
 
@@ -146,9 +149,11 @@ def test_break_even_of_made_engines_is_that_of_their_costs() -> None:
         base_fixed, base_level, base_edge = cost(model.BASELINE)
         gain = base_level - level + 2 * (base_edge - edge)
         first = max(1, int((fixed - base_fixed) / gain) + 1)
+        # A level of two edges, as of a path that has no ends.
+        path = {"levels": 10, "edges": 20, "regimes": {"warp": {"levels": 10, "edges": 20}}}
         found = wins(
-            model.depth_line(analysis.simple[name], 2.0),
-            model.depth_line(analysis.simple[model.BASELINE], 2.0),
+            model.depth_line(analysis.simple[name], path),
+            model.depth_line(analysis.simple[model.BASELINE], path),
         )
         assert found == Wins(first), name
 

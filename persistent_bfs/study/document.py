@@ -162,10 +162,7 @@ def _in_short(study: Row, analysis: Analysis) -> Iterator[str]:
         )
     for engine, model in analysis.models.items():
         if engine != BASELINE and BASELINE in analysis.simple:
-            told = wins(
-                depth_line(analysis.simple[engine], _path_edges(study)),
-                depth_line(analysis.simple[BASELINE], _path_edges(study)),
-            ).told("level")
+            told = _by_depth(study, analysis, engine, BASELINE).told("level")
             yield (
                 f"{engine} beats {BASELINE} {told} at a frontier of one vertex; its model is "
                 f"within {percent(model.worst)} of every search of both sweeps."
@@ -192,11 +189,15 @@ def _barrier(study: Row, figures: Figures) -> float | None:
     return figures.nearest("grid_sync", blocks=blocks, threads=256)
 
 
-def _path_edges(study: Row) -> float:
-    """Edges a level of the deepest path."""
-    rows = [row for row in study["searches"] if row["sweep"] == DEPTH and not row["refused"]]
-    deepest = max(rows, key=_levels)
-    return float(deepest["edges"]) / float(deepest["levels"])
+def _by_depth(study: Row, analysis: Analysis, here: str, there: str) -> Wins:
+    """From how many levels of one vertex on one engine's model is under another's."""
+    paths = [swept(study["searches"], engine, DEPTH) for engine in (here, there)]
+    deepest = [max(rows, key=_levels) for rows in paths]
+    mine, other = (
+        depth_line(analysis.models[engine], path)
+        for engine, path in zip((here, there), deepest, strict=True)
+    )
+    return wins(mine, other, most=BEYOND * int(deepest[0]["levels"]))
 
 
 # Primitives
@@ -537,7 +538,6 @@ def told_points(won: Sequence[int], seen: Sequence[int], unit: str) -> str:
 def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
     yield Heading(2, "Who overtakes whom")
     searches, engines = study["searches"], list(analysis.simple)
-    path_edges = _path_edges(study)
     grids = {engine: swept(searches, engine, WIDTH) for engine in engines}
     paths = {engine: swept(searches, engine, DEPTH) for engine in engines}
     widest = max((row for rows in grids.values() for row in rows), key=_mean, default=None)
@@ -546,11 +546,7 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
         for earlier in engines[:number_]:
             here, there = analysis.simple[later], analysis.simple[earlier]
             seen = sorted({row["levels"] for row in paths[later]})
-            by_depth = wins(
-                depth_line(here, path_edges),
-                depth_line(there, path_edges),
-                most=BEYOND * seen[-1],
-            )
+            by_depth = _by_depth(study, analysis, later, earlier)
             depth = told_points(
                 sorted(measured_wins(paths[later], paths[earlier], "levels")), seen, "level"
             )
@@ -578,9 +574,9 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
             *(f"by width at {levels} levels, model", "by width, measured"),
         ),
         tuple(rows),
-        "By depth: at a frontier of one vertex. By width: vertices in the mean frontier. The model "
-        f"is that of one set of coefficients, within {BEYOND} times what was measured; measured "
-        "are the sweeps' own points, by medians.",
+        "By depth: at a frontier of one vertex, by the model that is drawn. By width: vertices in "
+        f"the mean frontier, by one set of coefficients. Both within {BEYOND} times what was "
+        "measured; measured are the sweeps' own points, by medians.",
         words=5,
     )
     yield from _losses(study, analysis)

@@ -311,9 +311,16 @@ def wins(
     return Wins(least, last if ahead(last) else last - 1)
 
 
-def depth_line(model: Fit, edges_per_level: float) -> tuple[float, float]:
-    """Time against levels at a fixed frontier: intercept and slope in milliseconds."""
-    return model.value(FIXED), model.value(LEVEL) + edges_per_level * model.value(EDGE)
+def depth_line(model: Fit, path: Row) -> tuple[float, float]:
+    """Time against levels of one vertex: intercept and slope in milliseconds.
+
+    ``path`` is the search that says how many edges such a level has, and which regime it is of.
+    """
+    regime = ""
+    if model.regimes != ("",):
+        regime = max(path["regimes"], key=lambda name: path["regimes"][name]["levels"])
+    edges = path["edges"] / path["levels"]
+    return model.value(FIXED), model.value(LEVEL, regime) + edges * model.value(EDGE, regime)
 
 
 def width_line(model: Fit, levels: int) -> tuple[float, float]:

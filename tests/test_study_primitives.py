@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +48,17 @@ def test_every_file_is_in_the_program_and_every_kernel_in_a_file() -> None:
     sources = "".join((folder / name).read_text() for name in files)
     for kernel in PROGRAM.kernels:
         assert re.search(rf"\b{kernel}\(", sources), kernel
+
+
+def test_the_layout_is_the_compilers() -> None:
+    text = (
+        '#include "primitives/arguments.cuh"\n'
+        'extern "C" __attribute__((visibility("default"))) int size = '
+        "sizeof(persistent_bfs::PrimitiveArguments);\n"
+    )
+    library = ctypes.CDLL(str(compiler.compile_emulated(text, "arguments")))
+    size = ctypes.c_int.in_dll(library, "size").value
+    assert size == ctypes.sizeof(primitives.PrimitiveArguments)
 
 
 def test_no_time_is_told_where_there_is_none(rows: Rows) -> None:

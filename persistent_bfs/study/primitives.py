@@ -570,7 +570,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
 def measure_primitive(bench: Bench, primitive: Primitive) -> dict[str, Any]:
     """Measure one row at each of its points; as JSON takes it."""
     skipped = primitive.missing(bench.device)
-    samples = [] if skipped else list(primitive.measure(bench))
+    with bench.device.current():
+        samples = [] if skipped else list(primitive.measure(bench))
     return {
         "primitive": primitive.name,
         "title": primitive.title,

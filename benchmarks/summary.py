@@ -41,23 +41,34 @@ def load(folder: Path) -> dict[str, Report]:
     return reports
 
 
-def best(report: Report, engine: str) -> Report:
-    """The row of an engine's fastest mapping."""
-    rows = [row for row in report["rows"] if row["engine"] == engine]
-    fastest: Report = min(rows, key=lambda row: row["ms"]["median"])
-    return fastest
+WITH_TIER = " + tier"
+
+# A column each: every engine, and with a tier those that have one.
+LOOPS = [*ENGINES, *(name + WITH_TIER for name, engine in ENGINES.items() if engine.tiers)]
+
+
+def best(report: Report, loop: str) -> Report | None:
+    """The row of a loop's fastest mapping; None where a graph has no tier."""
+    engine = loop.removesuffix(WITH_TIER)
+    rows = [
+        row
+        for row in report["rows"]
+        if row["engine"] == engine and (row["tier"] != "none") == (loop != engine)
+    ]
+    return min(rows, key=lambda row: float(row["ms"]["median"]), default=None)
 
 
 def table(folder: Path) -> str:
     """The README's table: microseconds a level, by graph and engine."""
     reports = load(folder)
-    head = ["graph", "vertices", "levels", *ENGINES, "best search", "against `host_loop`"]
+    head = ["graph", "vertices", "levels", *LOOPS, "best search", "against `host_loop`"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     for name, report in reports.items():
-        rows = [best(report, engine) for engine in ENGINES]
-        fastest = min(rows, key=lambda row: float(row["ms"]["median"]))
+        rows = [best(report, loop) for loop in LOOPS]
+        fastest = min(filter(None, rows), key=lambda row: float(row["ms"]["median"]))
         host = best(report, "host_loop")
-        levels = [f"{best(report, engine)['us_per_level']:.2f}" for engine in ENGINES]
+        assert host is not None
+        levels = [f"{row['us_per_level']:.2f}" if row else "-" for row in rows]
         lines.append(
             f"| {name} | {report['vertices']:,} | {report['levels']:,} | "
             + " | ".join(levels)
@@ -85,12 +96,13 @@ def plot(folder: Path, file: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "persistent_bfs"
     reports = load(folder)
     figure, axes = plt.subplots(figsize=(10, 4.2), layout="constrained")
-    width = 0.8 / len(ENGINES)
-    for number, engine in enumerate(ENGINES):
-        heights = [best(report, engine)["us_per_level"] for report in reports.values()]
-        centre = (len(ENGINES) - 1) / 2
+    width = 0.8 / len(LOOPS)
+    for number, loop in enumerate(LOOPS):
+        rows = [best(report, loop) for report in reports.values()]
+        heights = [row["us_per_level"] if row else 0 for row in rows]
+        centre = (len(LOOPS) - 1) / 2
         places = [place + (number - centre) * width for place in range(len(reports))]
-        axes.bar(places, heights, width, label=engine)
+        axes.bar(places, heights, width, label=loop)
     labels = [f"{name}\n{report['levels']:,} levels" for name, report in reports.items()]
     axes.set_xticks(range(len(reports)), labels, fontsize=8)
     axes.set_yscale("log")
@@ -99,7 +111,7 @@ def plot(folder: Path, file: Path) -> None:
     axes.set_title(f"One level of a breadth-first search, {device}")
     axes.grid(axis="y", which="both", alpha=0.3)
     axes.set_axisbelow(True)
-    axes.legend(ncols=len(ENGINES), fontsize=8)
+    axes.legend(ncols=len(LOOPS), fontsize=8)
     figure.savefig(file, metadata={"Date": None})
 
 

@@ -51,28 +51,29 @@ Choice = dict[str, Any]
 def mappings() -> Iterator[tuple[str, Choice]]:
     """Every mapping, pushed by the persistent engine."""
     for name in ADVANCES:
-        yield name, {"engine": "persistent", "advance": name}
+        yield name, {"engine": "persistent", "tiers": "none", "advance": name}
 
 
 def directions() -> Iterator[tuple[str, Choice]]:
     """Push, pull and the choice between them."""
     for direction in ("push", "pull", "auto"):
-        yield direction, {"engine": "persistent", "direction": direction}
+        yield direction, {"engine": "persistent", "tiers": "none", "direction": direction}
 
 
 def appends() -> Iterator[tuple[str, Choice]]:
     """Every append, with the edge mapping, which all of them combine with."""
     for name in APPENDS:
-        yield name, {"engine": "persistent", "advance": "edge", "append": name}
+        choice = {"engine": "persistent", "tiers": "none", "advance": "edge", "append": name}
+        yield name, choice
 
 
 def tiers() -> Iterator[tuple[str, Choice]]:
-    """The tiered engine by threads a block and largest frontier of one block."""
-    yield "persistent", {"engine": "persistent"}
-    for threads in (128, 256, 512, 1024):
-        for vertices in (512, 1024, 2048):
-            name = f"tiered, {threads} threads, {vertices} vertices"
-            yield name, {"engine": "tiered", "block_threads": threads, "tier_vertices": vertices}
+    """The tiers by threads a block, beside every level on the grid."""
+    yield "none", {"engine": "persistent", "tiers": "none"}
+    for tier, sizes in (("block", (256, 512, 768, 1024)), ("cluster", (256, 384, 512))):
+        for threads in sizes:
+            choice = {"engine": "persistent", "tiers": tier, "block_threads": threads}
+            yield f"{tier}, {threads} threads", choice
 
 
 def shapes() -> Iterator[tuple[str, Choice]]:
@@ -81,15 +82,22 @@ def shapes() -> Iterator[tuple[str, Choice]]:
         for blocks in (33, 66, 132, 264, 528):
             name = f"{blocks} blocks of {threads} threads"
             options = EngineOptions(blocks=blocks)
-            yield name, {"engine": "persistent", "block_threads": threads, "options": options}
+            choice = {"engine": "persistent", "tiers": "none", "block_threads": threads}
+            yield name, choice | {"options": options}
 
 
 def engines() -> Iterator[tuple[str, Choice]]:
     """What ``auto`` picks against the best mapping of every engine that needs no host."""
     yield "auto", {}
-    for engine in ("graph_while", "persistent", "tiered"):
+    for engine, tier in (
+        ("graph_while", "none"),
+        ("persistent", "none"),
+        ("persistent", "block"),
+        ("persistent", "cluster"),
+    ):
         for advance in ("thread", "warp", "auto"):
-            yield f"{engine}, {advance}", {"engine": engine, "advance": advance}
+            choice = {"engine": engine, "tiers": tier, "advance": advance}
+            yield f"{engine}, {tier}, {advance}", choice
 
 
 SWEEPS = {

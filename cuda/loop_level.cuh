@@ -31,7 +31,10 @@ struct LevelState {
                            state.explored[parity], state.pulling[parity] != 0);
     if constexpr (Policy::padded) frontier.discovered = state.totals[level % 3].discovered;
     const bool over = count.vertices() == 0 || level >= state.max_depth;
-    status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL : over ? DONE : RUNNING;
+    status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL
+             : over                                  ? DONE
+             : load_relaxed(&state.stop) != 0        ? STOPPED
+                                                     : RUNNING;
   }
 };
 

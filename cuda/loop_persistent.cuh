@@ -13,7 +13,7 @@
 #include "collect.cuh"
 #include "reset.cuh"
 #include "step.cuh"
-#include "tier/position.cuh"
+#include "position.cuh"
 #include "trace.cuh"
 
 namespace persistent_bfs {

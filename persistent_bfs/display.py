@@ -150,7 +150,7 @@ def search(report: Report) -> RenderableType:
     how = (
         "NumPy"
         if report["device"] == "reference"
-        else f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
+        else f"{_loop(report)}, {report['direction']}, {report['advance']} mapping, "
         f"{report['claim']} claim, {report['append']} append"
     )
     lines = {
@@ -216,7 +216,7 @@ def comparison(report: Report) -> RenderableType:
     for row in rows:
         style = "bold green" if fastest and row["device_ms"] == fastest else ""
         table.add_row(
-            row["engine"],
+            _loop(row),
             row["advance"],
             *(_count(row[name]) for name in ("launches", "host_syncs", "barriers")),
             *(_counts(row) if emulated else _times(row)),
@@ -236,6 +236,11 @@ def comparison(report: Report) -> RenderableType:
         )
     device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
     return Group(Text(heading), Text(device, style="dim"), "", table, "", Text(note, style="dim"))
+
+
+def _loop(row: Report) -> str:
+    """Who ran the levels."""
+    return f"{row['engine']}{'' if row['tier'] == 'none' else ' + ' + row['tier']}"
 
 
 def _counts(row: Report) -> tuple[str, str]:
@@ -475,11 +480,13 @@ def _about(row: Report) -> str:
 
 def resources(report: Report) -> RenderableType:
     """Registers and memory of each kernel."""
-    columns = ("kernel", "mapping", "direction", "claim", "append", "registers", "shared", "local")
-    table = _table(*columns, title=report["architecture"], words=5)
+    words = ("kernel", "mapping", "direction", "claim", "append", "tier")
+    table = _table(
+        *words, "registers", "shared", "local", title=report["architecture"], words=len(words)
+    )
     rows = [
         [
-            *(row[name] for name in ("kernel", "advance", "direction", "claim", "append")),
+            *(row[name] for name in ("kernel", "advance", *words[2:])),
             *(_count(row[name]) for name in ("registers", "shared_bytes", "local_bytes")),
         ]
         for row in report["rows"]
@@ -535,7 +542,7 @@ def plot_comparison(report: Report, file: IO[bytes], format: str) -> None:
     figure = importlib.import_module("matplotlib.figure").Figure(layout="constrained")
     axes = figure.add_subplot()
     rows = report["rows"][::-1]
-    names = [f"{row['engine']}, {row['advance']}" for row in rows]
+    names = [f"{_loop(row)}, {row['advance']}" for row in rows]
     if any(row["us_per_level"] for row in rows):
         axes.barh(names, [row["us_per_level"] or 0 for row in rows])
         axes.set_xlabel("µs a level, median")

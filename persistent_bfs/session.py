@@ -12,13 +12,13 @@ import numpy.typing as npt
 from persistent_bfs import layout
 from persistent_bfs.config import ENGINES, TIERS, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
-from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
-from persistent_bfs.engines.tiers import NONE, check_tiers, choose_tier
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
+from persistent_bfs.tiers import NONE, check_tiers, choose_tier
 
 # Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
 EVEN_DEGREE = 32
@@ -106,6 +106,35 @@ def configure(
     )
 
 
+def with_tier(
+    config: Config,
+    graph: Graph,
+    tiers: str,
+    info: DeviceInfo,
+    *,
+    block_threads: int | None = None,
+) -> tuple[Config, str]:
+    """``config`` with the tier that ``tiers`` means for ``graph``, and why (may be empty).
+
+    ``block_threads`` is what the user asked for, or None for what suits the tier.
+    """
+    if not ENGINES[config.engine].tiers:
+        return config, ""
+    tier, why = choose_tier(
+        tiers,
+        vertices=graph.vertices,
+        narrow=graph.max_degree <= EVEN_DEGREE and looks_deep(graph),
+        direction=config.direction,
+        claim=config.claim,
+        append=config.append,
+        info=info,
+    )
+    row = TIERS[tier]
+    if block_threads is None:
+        block_threads = row.block_threads if row.exists else ENGINES[config.engine].block_threads
+    return config.with_(tier=tier, block_threads=block_threads), why
+
+
 class BFS:
     """A breadth-first search session: upload, allocate and compile once, run many times.
 
@@ -132,6 +161,8 @@ class BFS:
     tiers : str
         Who may run the narrow levels of the persistent engine: names from ``TIERS`` with commas
         between, of which the first that fits is taken; or ``auto``.
+    time_limit : float, optional
+        Seconds after which a search is stopped; by default it may take as long as it takes.
     options : EngineOptions, optional
         Levels a launch, blocks of the grid, slots of a tier.
     schedule, seed
@@ -171,11 +202,13 @@ class BFS:
         block_threads: int | None = None,
         block_queue: int = 1024,
         tiers: str = "auto",
+        time_limit: float | None = None,
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
         seed: int = 0,
     ) -> None:
         self.graph = graph
+        self.time_limit = _check_time_limit(time_limit)
         self._closed = False
         self._engine: Engine | None = None
         self._workspace: Workspace | None = None
@@ -206,8 +239,10 @@ class BFS:
                 name, why = choose_engine(engine, self.device)
                 self.config = wanted.with_(engine=name)
                 reasons += filter(None, (why, choose_advance(advance, direction)[1]))
-                if ENGINES[name].tiers:
-                    reasons += self._choose_tier(tiers, block_threads, self.device)
+                self.config, why = with_tier(
+                    self.config, graph, tiers, self.device.info, block_threads=block_threads
+                )
+                reasons += filter(None, (why,))
                 with self.device.current():
                     self._prepare(self.device, options or EngineOptions())
             else:
@@ -216,25 +251,6 @@ class BFS:
             self.close()
             raise
         self.reason = "; ".join(reasons)
-
-    def _choose_tier(self, tiers: str, block_threads: int | None, device: Device) -> list[str]:
-        """Give the configuration its tier; returns why, if there is anything to say."""
-        config = self.config
-        tier, why = choose_tier(
-            tiers,
-            vertices=self.graph.vertices,
-            narrow=self.graph.max_degree <= EVEN_DEGREE and looks_deep(self.graph),
-            direction=config.direction,
-            claim=config.claim,
-            append=config.append,
-            info=device.info,
-        )
-        self.config = config.with_(tier=tier)
-        if block_threads is None:
-            row = TIERS[tier]
-            threads = row.block_threads if row.exists else ENGINES[config.engine].block_threads
-            self.config = self.config.with_(block_threads=threads)
-        return [why] if why else []
 
     def _prepare(self, device: Device, options: EngineOptions) -> None:
         graph, config = self.graph, self.config
@@ -263,6 +279,8 @@ class BFS:
         ------
         TypeError, ValueError
             ``source`` or ``max_depth`` is not an integer in range; nothing was launched.
+        SearchTimeout
+            The session's time limit was reached; the session stays usable.
         DeviceError
             The device failed.
         """
@@ -279,7 +297,7 @@ class BFS:
             stream.counters.reset()
             started = time.perf_counter()
             begin = stream.record()
-            outcome = self._engine.search(source, limit)
+            outcome = self._engine.run(source, limit, self.time_limit)
             end = stream.record()
             launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
             device_ms = stream.elapsed_ms(begin, end)
@@ -310,6 +328,7 @@ class BFS:
             direction=config.direction,
             claim=config.claim,
             append=config.append,
+            tier=config.tier,
             device=self._choice.kind,
             reason=self.reason,
             _fetch_distances=fetch_distances,
@@ -407,6 +426,14 @@ class BFS:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _check_time_limit(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not seconds > 0:
+        raise ValueError(f"time_limit is {seconds!r}; it must be a number of seconds above 0")
+    return float(seconds)
 
 
 def _check_depth(max_depth: int | None) -> int:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from devices import KERNEL_DEVICES
 from graphs import FRONTIER_MODEL, SMALL, SmallGraph, directed
+from loops import how
 
 from persistent_bfs import BFS, EngineOptions, Graph, read_graph
 from persistent_bfs.compiler import source_folder
@@ -38,15 +39,15 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
         yield choice.device
 
 
-def _session(graph: Graph, device: Device, append: str, **more: object) -> BFS:
-    # Two vertices leave the tiered engine's one block, one comes back.
+def _session(
+    graph: Graph, device: Device, append: str, *, engine: str = "persistent", **more: object
+) -> BFS:
     fields = {
-        "engine": "persistent",
+        **how(engine),
         "advance": "thread",
         "predecessors": True,
         "trace": True,
         "block_threads": 64,
-        "tier_vertices": 2,
         **more,
     }
     return BFS(graph, device=device, append=append, **fields)  # type: ignore[arg-type]
@@ -259,9 +260,7 @@ def test_a_star_takes_every_slot_but_one(
         assert find_problem(graph, result) is None
         assert result.frontier_sizes == [1, 1, 2998]
         queue = _buffer(search, "queue")
-    if engine == "tiered" and append == "scan":
-        assert sorted(queue) == [*range(3000)]  # one block found them, without slots
-    elif append == "scan":
+    if append == "scan":
         assert queue == [2999, 0, *range(1, 2999)]
     else:
         assert queue == [2999, 0, *range(1, 2999), -1, *[-1] * 2998]
@@ -323,8 +322,6 @@ def test_a_level_has_three_phases(device: Device, append: str, length: int) -> N
         "graph_unrolled": (1 + replays, replays, 0),
         "graph_while": (1, 1, 0),
         "persistent": (1, 1, 3 * length + 1),
-        # One block, which needs no slots, or levels that it cannot run: their queue has holes.
-        "tiered": (1, 1, 2 if append == "scan" else 3 * length + 1),
     }
 
 

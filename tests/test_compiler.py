@@ -13,7 +13,7 @@ import pytest
 from persistent_bfs import compiler, layout
 from persistent_bfs.compiler import ARCHITECTURES, CompileError
 from persistent_bfs.config import ADVANCES, ENGINES, Config, rows_by_loop
-from persistent_bfs.engines.tiered import shared_bytes_needed
+from persistent_bfs.tiers import shared_bytes
 
 
 def _has_nvcc() -> bool:
@@ -177,13 +177,15 @@ def test_layouts_are_the_compilers() -> None:
 
 def test_the_shared_memory_of_a_tier_is_what_its_code_lays_out() -> None:
     text = (
-        compiler.render_stub(Config("tiered", tier_vertices=96))
-        + 'extern "C" __attribute__((visibility("default"))) int size = '
-        "sizeof(persistent_bfs::BlockTier<Policy>::Shared);\n"
+        compiler.render_stub(Config("persistent", tier="block"))
+        + 'extern "C" __attribute__((visibility("default"))) int bits = '
+        "persistent_bfs::tier::Layout{nullptr, 96}.visited().begin - static_cast<char*>(nullptr);\n"
     )
     library = ctypes.CDLL(str(compiler.compile_emulated(text, "tier")))
-    size = ctypes.c_int.in_dll(library, "size").value
-    assert shared_bytes_needed(vertices=65, tier_vertices=96) == size + 4 * 3
+    begin = ctypes.c_int.in_dll(library, "bits").value
+    assert shared_bytes(65, 96) == begin + 4 * 3
+    # Words 0, 2, 4 to one block, 1, 3 to the other.
+    assert shared_bytes(129, 96, blocks=2) == begin + 4 * 3
 
 
 def test_engines_with_one_loop_share_one_binary() -> None:

@@ -12,6 +12,7 @@ from persistent_bfs.config import (
     CLAIMS,
     DIRECTIONS,
     ENGINES,
+    TIERS,
     Choice,
     Config,
 )
@@ -23,6 +24,7 @@ POLICY_TABLES = {
     "append": APPENDS,
     "claim": CLAIMS,
     "direction": DIRECTIONS,
+    "tier": TIERS,
 }
 
 
@@ -102,6 +104,16 @@ def test_configs_are_values() -> None:
     assert hash(Config("persistent")) == hash(Config("persistent"))
     assert Config("persistent").with_(advance="warp").advance == "warp"
     assert not Config("persistent", claim="naive").exact
+
+
+def test_a_tier_needs_an_engine_that_has_one() -> None:
+    with pytest.raises(ValueError, match="host_loop engine has no tiers; use engine persistent"):
+        Config("host_loop", tier="block")
+
+
+def test_fewer_than_two_slots_are_refused() -> None:
+    with pytest.raises(ValueError, match="tier_slots is 1; it must be at least 2"):
+        EngineOptions(tier_slots=1)
 
 
 @pytest.mark.parametrize("field", ["blocks", "levels_per_launch"])

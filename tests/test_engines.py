@@ -14,6 +14,7 @@ from devices import KERNEL_DEVICES
 from graphs import SMALL, SmallGraph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from loops import LOOPS, how, narrow_mappings
 
 from persistent_bfs import BFS, EngineOptions, Graph, read_graph
 from persistent_bfs.config import (
@@ -24,13 +25,14 @@ from persistent_bfs.config import (
     ENGINES,
     EXACT_CLAIMS,
     conflict,
+    tier_conflict,
 )
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, DeviceError, LaunchTooLarge
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
 
-COMBINATIONS = [(engine, advance) for engine in ENGINES for advance in ADVANCES]
+COMBINATIONS = [(engine, advance) for engine in LOOPS for advance in ADVANCES]
 
 
 KRONECKER = read_graph("kron:7:8")
@@ -57,15 +59,16 @@ def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:
-    # Two vertices leave the tiered engine's one block, one comes back: both on most graphs here.
+    # A frontier of three slots leaves a tier, one vertex comes back: both on most graphs here.
     fields = {
+        **how(engine),
         "predecessors": True,
         "trace": True,
         "block_threads": 64,
-        "tier_vertices": 2,
+        "options": EngineOptions(tier_slots=2),
         **more,
     }
-    return BFS(graph, engine=engine, advance=advance, device=device, **fields)  # type: ignore[arg-type]
+    return BFS(graph, advance=advance, device=device, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
@@ -91,7 +94,7 @@ def test_small_graphs_are_answered_exactly(
             frontier = np.flatnonzero(np.array(small.distances) == row.level)
             assert row.edges == degrees[frontier].sum()
             chosen = {"warp", "thread", "edge"} if advance == "auto" else {advance}
-            assert row.mapping in chosen | ({"one block"} if engine == "tiered" else set())
+            assert row.mapping in chosen | narrow_mappings(engine)
             assert row.direction == "push"
 
 
@@ -107,11 +110,12 @@ Combination = tuple[str, str, str, str, str]
 
 
 def _legal_combinations() -> list[Combination]:
-    tables = (ENGINES, ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS)
+    tables = (LOOPS, ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS)
     return [
-        combination
-        for combination in itertools.product(*tables)
-        if conflict(combination[2], combination[1], combination[4]) is None
+        (loop, advance, direction, claim, append)
+        for loop, advance, direction, claim, append in itertools.product(*tables)
+        if conflict(direction, advance, append) is None
+        and (not narrow_mappings(loop) or tier_conflict(direction, claim, append) is None)
     ]
 
 
@@ -153,9 +157,16 @@ def test_every_two_choices_that_combine_are_tried_together() -> None:
     assert pairs(TRIED) == pairs(_legal_combinations())
 
 
-@pytest.mark.parametrize("direction", ["pull", "auto"])
 @pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("engine", "direction"),
+    [
+        (loop, direction)
+        for loop in LOOPS
+        for direction in ("pull", "auto")
+        if not narrow_mappings(loop) or tier_conflict(direction, "cas", "warp") is None
+    ],
+)
 def test_directions_on_small_graphs(
     device: Device, engine: str, direction: str, small: SmallGraph
 ) -> None:
@@ -188,7 +199,7 @@ def test_the_direction_turns_where_beamer_says(device: Device, engine: str) -> N
     assert set(expected) == {"pull", "push"}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LOOPS)
 def test_a_block_queue_that_is_full_spills_and_drops_nothing(device: Device, engine: str) -> None:
     for graph in (read_graph("star:3000"), read_graph("kron:7:8")):
         for advance in ("block", "edge"):
@@ -204,35 +215,69 @@ def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(devic
             np.testing.assert_array_equal(search.run(0).distances, expected)
 
 
-@pytest.mark.parametrize("tier_vertices", [2, 8, 64, 4096])
+@pytest.mark.parametrize("slots", [2, 8, 64, 1024])
 @pytest.mark.parametrize("advance", ["thread", "auto"])
-def test_tiers_hand_over_to_each_other(device: Device, advance: str, tier_vertices: int) -> None:
+def test_the_block_tier_takes_and_leaves_by_the_frontier(
+    device: Device, advance: str, slots: int
+) -> None:
     for graph in (read_graph("maze:20x20"), read_graph("kron:8:8"), read_graph("star:500")):
-        with _session(graph, device, "tiered", advance, tier_vertices=tier_vertices) as search:
+        options = EngineOptions(tier_slots=slots)
+        with _session(graph, device, "persistent+block", advance, options=options) as search:
             for source in (0, 17, 0):
                 result = search.run(source)
                 assert find_problem(graph, result) is None
                 assert result.trace is not None
-                alone = False
+                needed = np.minimum(-(-graph.degrees // 4), 2).clip(1)
+                alone, left = False, False
+                for row in result.trace[:-1]:
+                    # The tier keeps what has a slot, and takes half as many vertices as it has
+                    # slots; what it leaves is the grid's for a level.
+                    size = int(needed[result.distances == row.level].sum())
+                    alone = size <= slots if alone else not left and row.frontier <= slots // 2
+                    left = alone
+                    assert (row.mapping in narrow_mappings("persistent+block")) == alone
+                    left = not alone and left
+
+
+@pytest.mark.parametrize("loop", [loop for loop in LOOPS if narrow_mappings(loop)])
+@pytest.mark.parametrize("slots", [2, 5, 64, 256])
+def test_tiers_hand_over_and_back(device: Device, loop: str, slots: int) -> None:
+    options = EngineOptions(tier_slots=slots)
+    # Small rows, long rows, and hubs, each with a frontier that grows and shrinks again.
+    for spec in ("grid:24x3", "road:16x16", "maze:24x24", "random:300:1200", "kron:8:8"):
+        graph = read_graph(spec)
+        with _session(graph, device, loop, "thread", options=options) as search:
+            for source in (0, graph.vertices // 2, 1):
+                result = search.run(source)
+                assert find_problem(graph, result) is None
+                assert result.trace is not None
+                degrees = graph.degrees
                 for row in result.trace:
-                    # One block keeps a frontier up to tier_vertices, and takes one up to half.
-                    alone = row.frontier <= (tier_vertices if alone else tier_vertices // 2)
-                    assert (row.mapping == "one block") == alone
+                    assert row.edges == degrees[result.distances == row.level].sum()
+                if slots == 256 and spec != "kron:8:8":
+                    assert {row.mapping for row in result.trace} <= narrow_mappings(loop)
+                    assert result.counters.barriers == 1
 
 
-def test_the_naive_claim_is_left_to_the_grid(device: Device) -> None:
-    with _session(read_graph("path:9"), device, "tiered", "thread", claim="naive") as search:
-        result = search.run(0)
-        assert result.trace is not None
-        assert {row.mapping for row in result.trace} == {"thread"}
+@pytest.mark.parametrize("loop", [loop for loop in LOOPS if narrow_mappings(loop)])
+def test_what_no_tier_combines_with_is_refused_or_left_to_the_grid(
+    device: Device, loop: str
+) -> None:
+    graph = read_graph("path:9")
+    for unfit in ({"claim": "naive"}, {"direction": "pull"}, {"append": "scan_padded"}):
+        with pytest.raises(ValueError, match=r"does not combine with a tier.*use tiers none"):
+            _session(graph, device, loop, "thread", **unfit)
+        with _session(graph, device, loop, "thread", tiers="auto", **unfit) as search:
+            assert search.config.tier == "none"
 
 
 def test_more_vertices_than_a_block_has_bits_for_are_refused(device: Device) -> None:
     vertices = 8 * device.info.shared_bytes_per_block
-    with pytest.raises(LaunchTooLarge, match="use the persistent engine"):
-        BFS(read_graph(f"path:{vertices}"), engine="tiered", device=device)
-    with BFS(read_graph(f"path:{vertices}"), device=device) as search:
-        assert search.config.engine == "persistent"
+    graph = read_graph(f"path:{vertices}")
+    with pytest.raises(LaunchTooLarge, match=r"vertices need .* use another tier, or tiers none"):
+        BFS(graph, tiers="block", device=device)
+    with BFS(graph, tiers="block,cluster", device=device) as search:
+        assert search.config.tier == ("cluster" if device.info.clusters > 1 else "none")
 
 
 def test_no_claim_is_untested() -> None:
@@ -240,7 +285,7 @@ def test_no_claim_is_untested() -> None:
 
 
 @pytest.mark.parametrize("block_threads", [32, 96, 1024])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LOOPS)
 def test_blocks_of_any_size(device: Device, engine: str, block_threads: int) -> None:
     graph = read_graph("grid:9x7")
     with _session(graph, device, engine, "thread", block_threads=block_threads) as search:
@@ -248,7 +293,7 @@ def test_blocks_of_any_size(device: Device, engine: str, block_threads: int) -> 
 
 
 @pytest.mark.parametrize("max_depth", [0, 1, 2, 3, 4, 11, 12, 99])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LOOPS)
 def test_a_depth_limit_stops_where_it_says(device: Device, engine: str, max_depth: int) -> None:
     graph = read_graph("grid:7x7")
     with _session(graph, device, engine, "thread") as search:
@@ -281,7 +326,7 @@ def test_any_number_of_levels_a_launch(
 def test_what_a_search_costs_in_launches_syncs_and_barriers(device: Device, length: int) -> None:
     graph = read_graph(f"path:{length}")
     costs = {}
-    for engine in ENGINES:
+    for engine in LOOPS:
         with _session(graph, device, engine, "thread") as search:
             counters = search.run(0).counters
             costs[engine] = (counters.launches, counters.host_syncs, counters.barriers)
@@ -293,7 +338,8 @@ def test_what_a_search_costs_in_launches_syncs_and_barriers(device: Device, leng
         "graph_unrolled": (1 + replays, replays, 0),
         "graph_while": (1, 1, 0),
         "persistent": (1, 1, length + 1),
-        "tiered": (1, 1, 2),
+        "persistent+block": (1, 1, 1),
+        "persistent+cluster": (1, 1, 1),
     }
 
 
@@ -307,17 +353,20 @@ def test_a_session_serves_many_searches(device: Device, engine: str, advance: st
             assert result.distances[source] == 0
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LOOPS)
 def test_one_block_is_enough_and_too_many_are_refused(device: Device, engine: str) -> None:
     graph = read_graph("star:200")
-    with _session(graph, device, engine, "warp", options=EngineOptions(blocks=1)) as search:
-        assert find_problem(graph, search.run(3)) is None
-    if ENGINES[engine].cooperative:
-        options = EngineOptions(blocks=10**6)
+    if engine != "persistent+cluster":
+        options = EngineOptions(blocks=1, tier_slots=2)
+        with _session(graph, device, engine, "warp", options=options) as search:
+            assert find_problem(graph, search.run(3)) is None
+    engine_name = how(engine)["engine"]
+    if ENGINES[engine_name].cooperative:
+        options = EngineOptions(blocks=2**20)
         with (
             _session(graph, device, engine, "warp", options=options) as search,
             pytest.raises(
-                DeviceError, match=rf"search_{engine}: .*1000000 blocks of 64 threads.* \d+ "
+                DeviceError, match=rf"search_{engine_name}: .*1048576 blocks of 64 threads.* \d+ "
             ),
         ):
             search.run(0)

@@ -302,11 +302,8 @@ def test_the_automatic_engine_is_one_the_device_has(
         device.info = replace(
             device.info, cooperative_launch=cooperative, while_nodes=while_nodes, driver="CUDA 12.2"
         )
-        hubs = read_graph("star:99")
-        assert choose_engine("auto", device, hubs)[0] == engine
-        even = read_graph("path:99")
-        assert choose_engine("auto", device, even)[0] == ("tiered" if cooperative else engine)
-        name, why = choose_engine("graph_while", device, hubs)
+        assert choose_engine("auto", device)[0] == engine
+        name, why = choose_engine("graph_while", device)
         assert name == ("graph_while" if while_nodes else "graph_unrolled")
         assert ("12.4" in why) != while_nodes
         with BFS(read_graph("path:9"), engine=name, device=device) as search:
@@ -320,10 +317,37 @@ def test_a_look_at_the_first_levels_tells_deep_from_wide() -> None:
         assert not looks_deep(read_graph(spec)), spec
 
 
-def test_the_automatic_engine_is_tiered_where_levels_are_narrow() -> None:
-    for spec, engine in (("grid:90x90", "tiered"), ("random:9000:27000", "persistent")):
+def test_the_automatic_engine_has_a_tier_where_levels_are_narrow() -> None:
+    for spec, tier in (("grid:90x90", "block"), ("random:9000:27000", "none")):
         with BFS(read_graph(spec), device="emulated") as search:
-            assert search.config.engine == engine
+            assert (search.config.engine, search.config.tier) == ("persistent", tier)
+            assert ("block tier: the first levels are narrow" in search.reason) == (tier != "none")
+
+
+def test_tiers_are_tried_in_the_order_given() -> None:
+    graph = read_graph("grid:9x9")
+    for tiers, tier in (("block,cluster", "block"), ("cluster,block", "cluster")):
+        with BFS(graph, tiers=tiers, device="emulated") as search:
+            assert search.config.tier == tier
+            assert find_problem(graph, search.run(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("tiers", "words"),
+    [
+        ("warp", "unknown tier 'warp'; choose one of none, block, cluster"),
+        ("block,none", "none allows no other"),
+        ("", "unknown tier ''"),
+    ],
+)
+def test_tiers_that_are_none_are_refused(tiers: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BFS(read_graph("path:9"), tiers=tiers, device="emulated")
+
+
+def test_only_the_persistent_engine_has_tiers() -> None:
+    with pytest.raises(ValueError, match="host_loop engine has no tiers"):
+        BFS(read_graph("path:9"), engine="host_loop", tiers="block", device="emulated")
 
 
 def test_the_automatic_mapping_counts_edges_only_where_degrees_are_large() -> None:

@@ -1,7 +1,7 @@
 // The cluster tier: a few blocks that reach each other's shared memory run level after level alone.
 //
 // For graphs with more vertices than one block has bits for, and frontiers that one multiprocessor
-// is slow with. The visited bits are spread over the blocks (visited.cuh); a block keeps the
+// is slow with. The visited bits are spread over the blocks (visited_bits.cuh); a block keeps the
 // vertices that it discovers in slots of its own, so that only claims cross between
 // multiprocessors, and when the blocks' shares have become uneven one level is dealt out anew from
 // all of them. Cost of a level: one round trip for the claim, the cluster's barrier, and a packed
@@ -9,8 +9,8 @@
 // Needs thread block clusters (sm_90). Source: this project's own.
 #pragma once
 
-#include "tier/slots.cuh"
-#include "tier/visited.cuh"
+#include "tier_slots.cuh"
+#include "visited_bits.cuh"
 
 namespace persistent_bfs::tier {
 

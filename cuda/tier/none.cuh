@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontier.cuh"
-#include "tier/position.cuh"
+#include "position.cuh"
 #include "types.cuh"
 
 namespace persistent_bfs::tier {

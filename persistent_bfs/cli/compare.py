@@ -30,9 +30,11 @@ from persistent_bfs.cli.searches import (
     note_ignored,
     session,
 )
-from persistent_bfs.config import ADVANCES, ENGINES, conflict
+from persistent_bfs.config import ADVANCES, ENGINES, TIERS, conflict
+from persistent_bfs.tiers import AUTO, NONE
 
 if TYPE_CHECKING:
+    from persistent_bfs.config import Config
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import Progress
     from persistent_bfs.measure import Measurement
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 # The two plain mappings and the one that chooses: enough to see by, on any graph.
 COMPARED_ADVANCES = "thread,warp,auto"
+
+# Of an engine, not of the kernels it runs.
+OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit")
 
 
 @click.command("compare")
@@ -58,6 +63,13 @@ COMPARED_ADVANCES = "thread,warp,auto"
     show_default=True,
     help="Mappings to compare, or all.",
 )
+@click.option(
+    "--tiers",
+    type=Names({AUTO: None, **TIERS}, "tier"),
+    default=f"{AUTO},{NONE}",
+    show_default=True,
+    help="Tiers to compare, for engines that have them.",
+)
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
 @l2_option
 @search_options
@@ -71,6 +83,7 @@ def command(
     source: int,
     engines: list[str],
     advances: list[str],
+    tiers: list[str],
     repeat: int,
     l2: str,
     device: str,
@@ -85,13 +98,13 @@ def command(
     """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
     from persistent_bfs.measure import measure
     from persistent_bfs.reference import bfs_reference
-    from persistent_bfs.session import configure
+    from persistent_bfs.session import configure, with_tier
 
     conflicts = {advance: conflict(direction, advance, how["append"]) for advance in advances}
     pairs = [pair for pair in product(engines, advances) if conflicts[pair[1]] is None]
     if not pairs:
         raise click.ClickException(str(conflicts[advances[0]]))
-    choices = {name: how[name] for name in how if name not in ("blocks", "levels_per_launch")}
+    choices = {name: how[name] for name in how if name not in OPTIONS}
     rows: list[Report] = []
     with (
         kernel_device("compare", device, schedule=schedule, seed=seed) as (opened, chosen),
@@ -99,16 +112,23 @@ def command(
     ):
         note_ignored(chosen.kind, schedule, seed)
         expected = bfs_reference(graph, source)
+        configs: dict[Config, None] = {}  # in order, each once: two words may mean one tier
         with bad_input():
-            configs = {
-                configure(graph, engine=engine, advance=advance, direction=direction, **choices)
-                for engine, advance in pairs
-            }
+            for engine, advance in pairs:
+                usual = configure(
+                    graph, engine=engine, advance=advance, direction=direction, **choices
+                )
+                threads = choices["block_threads"]
+                for word in tiers if ENGINES[engine].tiers else [NONE]:
+                    config, _ = with_tier(usual, graph, word, opened.info, block_threads=threads)
+                    configs[config] = None
         compile_ahead(opened, configs, progress)
-        for number, (engine, advance) in enumerate(pairs):
-            name, done, total = f"{engine}, {advance}", number * repeat, len(pairs) * repeat
+        for number, config in enumerate(configs):
+            engine, advance, tier = config.engine, config.advance, config.tier
+            name = f"{engine}, {advance}" + (f", {tier} tier" if tier != NONE else "")
+            done, total = number * repeat, len(configs) * repeat
             progress(f"{name}: preparing", done, total)
-            how |= {"engine": engine, "advance": advance, "direction": direction}
+            how |= {"engine": engine, "advance": advance, "direction": direction, "tiers": tier}
             with session(graph, opened, **how) as search:
                 progress(name, done, total)
                 advanced = functools.partial(_advance, progress, name, done, total)

@@ -172,6 +172,15 @@ search_options = options(
         "--block-queue", type=AT_LEAST_1, default=1024, help="Size of the block append's."
     ),
     click.option("--levels-per-launch", type=AT_LEAST_1, help="Levels between two looks."),
+    click.option(
+        "--tier-slots", type=click.IntRange(min=2), help="Slots of a tier's block for a frontier."
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Stop a search that takes longer.",
+    ),
     verbose_option,
 )
 

@@ -20,7 +20,7 @@ from persistent_bfs.cli.options import (
 from persistent_bfs.cli.output import present, published
 from persistent_bfs.cli.program import WRONG, say
 from persistent_bfs.cli.searches import describe_search, note_ignored, session
-from persistent_bfs.config import ADVANCES, ENGINES
+from persistent_bfs.config import ADVANCES, ENGINES, TIERS
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 @takes_graph
 @choice("--engine", ENGINES, "auto", "Who runs the level loop.")
 @choice("--advance", ADVANCES, "auto", "How a frontier's edges are given to threads.")
+@click.option(
+    "--tiers",
+    default="auto",
+    show_default=True,
+    metavar="none|auto|NAME,...",
+    help=f"Who may run the narrow levels of the persistent engine: {', '.join(TIERS)}.",
+)
 @search_options
 @l2_option
 @click.option("--max-depth", type=AT_LEAST_0, help="The largest distance to look for.")

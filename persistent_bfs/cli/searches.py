@@ -25,14 +25,22 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session(
-    graph: Graph, device: Any, *, blocks: int | None, levels_per_launch: int | None, **how: Any
+    graph: Graph,
+    device: Any,
+    *,
+    blocks: int | None,
+    levels_per_launch: int | None,
+    tier_slots: int | None,
+    **how: Any,
 ) -> Iterator[BFS]:
     """Open a search session; what it refuses is bad input."""
     from persistent_bfs.engines.base import EngineOptions
     from persistent_bfs.session import BFS
 
     with bad_input():
-        options = EngineOptions(levels_per_launch=levels_per_launch, blocks=blocks)
+        options = EngineOptions(
+            levels_per_launch=levels_per_launch, blocks=blocks, tier_slots=tier_slots
+        )
         search = BFS(graph, device=device, options=options, **how)
     with search:
         yield search

@@ -38,6 +38,10 @@ class LaunchTooLarge(DeviceError):
     """A grid was asked for that the device cannot hold; the message gives number and limit."""
 
 
+class SearchTimeout(DeviceError):
+    """A search was stopped because its time was up; the session it ran in can go on."""
+
+
 class RepeatedDiscovery(DeviceError):
     """Vertices were discovered so often that the frontiers outgrew their queue."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ WHILE_NODES_DRIVER = 12040  # cuDriverGetVersion of CUDA 12.4, the first with WH
 CLUSTERS_CAPABILITY = (9, 0)  # the first with thread block clusters
 MAX_CLUSTER = 16
 PORTABLE_CLUSTER = 8  # the largest that a kernel needs no leave for
+NOT_READY = 600  # CUDA_ERROR_NOT_READY
+
+# The host waits as most searches end, without a pause; one that takes long gets looks now and then.
+SECONDS_OF_SPINNING, SECONDS_BETWEEN_LOOKS = 20e-3, 200e-6
+
 NON_BLOCKING_STREAM = 1  # does not wait for the legacy default stream, nor it for ours
 
 
@@ -279,7 +285,17 @@ class CudaStream(Stream):
         _check(self._cu.cuGraphLaunch(graph.executable, self.handle), "cuGraphLaunch")
 
     def _synchronize(self) -> None:
-        _check(self._cu.cuStreamSynchronize(self.handle), "cuStreamSynchronize")
+        # Not one call that waits: Python would see no Ctrl-C before it returns.
+        query, handle = self._cu.cuStreamQuery, self.handle
+        give_way = time.perf_counter() + SECONDS_OF_SPINNING
+        while True:
+            answer = query(handle)
+            if answer[0].value == 0:
+                return
+            if answer[0].value != NOT_READY:
+                _check(answer, "cuStreamQuery")
+            if time.perf_counter() > give_way:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
 
     # A recording adds its nodes one behind the other by hand. Capturing the stream would do it for
     # us, but while any stream of a context is being captured, no other thread may synchronise

@@ -20,12 +20,15 @@ from persistent_bfs.device.base import (
     KernelArguments,
     LaunchShape,
     RepeatedDiscovery,
+    SearchTimeout,
     Stream,
 )
 from persistent_bfs.graph import Graph
+from persistent_bfs.watchdog import Watchdog
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 MAX_QUEUE = 2**31 - 1
+STOP_IN_STATE = layout.SEARCH_STATE.fields["stop"][1]  # type: ignore[index]
 
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
 # blocks than multiprocessors are never chosen, since narrow levels gain nothing from that.
@@ -110,6 +113,11 @@ class Engine(ABC):
         self.program = device.load(config)
         self.launch = layout.LaunchArguments()
         self.arguments = KernelArguments(workspace.parameters, self.launch)
+        self.watchdog = Watchdog(device, self.stop, None)
+        # Made now: while a persistent kernel runs, the host must not allocate.
+        self._stop_stream = device.stream()
+        self._stop_word = device.pinned(1, np.int32)
+        self._stop_word[0] = 1
         self.prepare()
 
     def prepare(self) -> None:
@@ -118,6 +126,38 @@ class Engine(ABC):
     @abstractmethod
     def search(self, source: int, max_depth: int) -> Outcome:
         """Search from ``source`` to at most ``max_depth``; returns when the device is done."""
+
+    def run(self, source: int, max_depth: int, time_limit: float | None = None) -> Outcome:
+        """As `search`, for at most ``time_limit`` seconds.
+
+        Raises
+        ------
+        SearchTimeout
+            The time was up. The kernels have left at their next barrier.
+        """
+        self.watchdog = Watchdog(self.device, self.stop, time_limit)
+        try:
+            with self.watchdog:
+                return self.search(source, max_depth)
+        except KeyboardInterrupt:
+            self.stop()
+            self.stream.synchronize()
+            raise
+
+    def stop(self) -> None:
+        """Ask a search that runs to leave; from any thread, any number of times."""
+        self._stop_stream.copy_to_device(
+            self.workspace["state"], self._stop_word, start=STOP_IN_STATE
+        )
+        self._stop_stream.synchronize()
+
+    def check_time(self, level: int) -> None:
+        """Raise `SearchTimeout` if the time is up, at ``level``."""
+        if self.watchdog.expired:
+            raise SearchTimeout(
+                f"{self.config.engine}: stopped at level {level:,}, after the time limit of "
+                f"{self.watchdog.seconds:g} s"
+            )
 
     def close(self) -> None:
         """Give back what `prepare` made."""
@@ -155,6 +195,7 @@ class Engine(ABC):
         state = self.workspace.host_state[0]
         if state["status"] != layout.RUNNING:
             return True
+        self.check_time(int(state["level"][0]))
         return int(state["totals"]["vertices"][state["level"][0] % 3]) == 0
 
     def outcome(self) -> Outcome:
@@ -167,6 +208,9 @@ class Engine(ABC):
             discovered more than once.
         """
         state = self.workspace.host_state[0]
+        if state["status"] == layout.STOPPED:
+            self.check_time(int(state["depth"]))
+            raise DeviceError(f"{self.config.engine}: the search was stopped")
         if state["status"] == layout.QUEUE_FULL:
             raise self.queue_full(int(state["enqueued"]))
         return Outcome(int(state["depth"]), int(state["enqueued"]), int(state["barriers"]))

@@ -57,6 +57,7 @@ class HostLoop(Engine):
                 raise self.queue_full(reached)
             if size == 0:
                 break
+            self.check_time(launch.level)
             launch.level += 1
             launch.parity = 1 - launch.parity
             launch.explored += launch.frontier_edges

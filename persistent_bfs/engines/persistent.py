@@ -10,7 +10,7 @@ from persistent_bfs import layout
 from persistent_bfs.config import TIERS
 from persistent_bfs.device.base import LaunchShape, LaunchTooLarge
 from persistent_bfs.engines.base import Engine, Outcome
-from persistent_bfs.engines.tiers import cluster_sizes, shared_bytes, slots_that_fit
+from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 
 
 class Persistent(Engine):

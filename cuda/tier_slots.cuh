@@ -12,7 +12,7 @@
 #include "frontier.cuh"
 #include "packed_rows.cuh"
 #include "shared_array.cuh"
-#include "tier/position.cuh"
+#include "position.cuh"
 #include "trace.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"

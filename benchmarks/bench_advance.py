@@ -11,8 +11,8 @@ import pytest
 from searches import prepared, run_search
 
 from persistent_bfs import ADVANCES, ENGINES
-from persistent_bfs.study.plan import NO_TIER
 from persistent_bfs.study.suite import SUITE, Case
+from persistent_bfs.tiers import NONE
 
 ENGINE = next(name for name, row in ENGINES.items() if row.cooperative)
 
@@ -25,4 +25,4 @@ def test_mapping(benchmark: Any, device: Any, l2: str, case: Case, advance: str)
     if not ADVANCES[advance].by_frontier and levels * searched.graph.arcs > 1 << 32:
         pytest.skip(f"{advance} looks at the whole graph at each of {levels:,} levels")
     benchmark.group = str(case)
-    run_search(benchmark, device, searched, l2, engine=ENGINE, advance=advance, tiers=NO_TIER)
+    run_search(benchmark, device, searched, l2, engine=ENGINE, advance=advance, tiers=NONE)

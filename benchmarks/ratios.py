@@ -1,20 +1,24 @@
 """Ratios to the baseline of the same run: what can be compared where times cannot.
 
-A plugin: it prints, group by group, each engine's median over the baseline's, and with
+A plugin: it prints, group by group, each loop's median over the baseline's, and with
 ``--compare-ratios`` makes ``--benchmark-compare-fail`` compare those ratios with the ratios of the
 run compared with, so that a slower clock or a busier host is not taken for a regression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import pytest
 
-from persistent_bfs.config import ENGINES
+from persistent_bfs.study.model import BASELINE
+from persistent_bfs.study.plan import VARIANTS
 
-BASELINE = next(iter(ENGINES))
+LOOPS: Mapping[str, Mapping[str, str]] = {
+    name.replace(",", "").replace(" ", "-"): how for name, how in VARIANTS.items()
+}
+"""Who runs the level loop, as the benchmarks' ids name it, and how a session is made of it."""
 
 
 def is_baseline(name: str) -> bool:
@@ -22,13 +26,13 @@ def is_baseline(name: str) -> bool:
     return name.endswith((f"-{BASELINE}]", f"[{BASELINE}]"))
 
 
-def baseline_of(name: str, others: Iterable[str]) -> str | None:
+def baseline_of(name: str, others: Container[str]) -> str | None:
     """The id of the baseline beside ``name``: the same test and graph."""
-    for engine in ENGINES:
-        for end in (f"-{engine}]", f"[{engine}]"):
+    for loop in LOOPS:
+        for end in (f"-{loop}]", f"[{loop}]"):
             if name.endswith(end):
-                wanted = name.removesuffix(end) + end.replace(engine, BASELINE)
-                return wanted if wanted in set(others) else None
+                wanted = name.removesuffix(end) + end.replace(loop, BASELINE)
+                return wanted if wanted in others else None
     return None
 
 

@@ -70,7 +70,7 @@ def run_search(benchmark: Any, device: Device, searched: Prepared, l2: str, **ho
         distances = answers[-1].distances
     last = answers[-1]
     assert last.levels == len(expected.frontier_sizes)
-    names = ("engine", "advance", "levels", "reached", "launches", "host_syncs", "barriers")
+    names = ("engine", "advance", "tier", "levels", "reached", "launches", "host_syncs", "barriers")
     benchmark.extra_info |= {name: last.summary()[name] for name in (*names, "device")} | {
         "graph": graph.name,
         "stands_in": stands_in,

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from pytest_benchmark.utils import PercentageRegressionCheck
 
-from persistent_bfs import ENGINES
 from persistent_bfs.device import emulated_problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +73,7 @@ def test_what_is_kept_says_what_was_asked_and_of_which_device(kept: dict[str, An
     assert "no clocks" in kept["machine_info"]["clocks"]["problem"]
     found = {row["name"]: row for row in kept["benchmarks"]}
     assert set(found) == {
-        f"test_depth[{graph}-{engine}]" for graph in ("path:1", "path:4") for engine in ENGINES
+        f"test_depth[{graph}-{loop}]" for graph in ("path:1", "path:4") for loop in ratios.LOOPS
     }
     row = found["test_depth[path:4-host_loop]"]
     assert row["group"] == "path:4"
@@ -146,11 +145,10 @@ def test_a_run_of_another_gpu_is_refused_unless_asked_for(
 
 
 def test_a_baseline_is_that_of_the_same_test_and_graph() -> None:
-    names = ["f::t[g-host_loop]", "f::t[g-persistent]", "f::u[g-persistent]", "f::t[h]"]
-    assert [ratios.baseline_of(name, names) for name in names] == [
-        *("f::t[g-host_loop]", "f::t[g-host_loop]"),
-        *(None, None),
-    ]
+    names = ["f::t[g-host_loop]", "f::t[g-persistent]", "f::t[g-persistent-no-tier]"]
+    assert [ratios.baseline_of(name, names) for name in names] == ["f::t[g-host_loop]"] * 3
+    assert ratios.baseline_of("f::u[g-persistent]", names) is None
+    assert ratios.baseline_of("f::t[h]", names) is None
     assert ratios.ratios({"t[g-host_loop]": 2.0, "t[g-persistent]": 1.0, "t[h]": 5.0}) == {
         "t[g-host_loop]": 1.0,
         "t[g-persistent]": 0.5,

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from persistent_bfs.config import ENGINES, TIERS
+from persistent_bfs.config import ENGINES
 from persistent_bfs.measure import check_l2
 from persistent_bfs.study.suite import SUITE
+from persistent_bfs.tiers import NONE
 
 # One mapping for all searches: the one that is used where none is named.
 ADVANCE = "auto"
-
-NO_TIER = next(name for name, row in TIERS.items() if not row.exists)
 
 
 def _variants() -> dict[str, dict[str, str]]:
@@ -24,7 +23,7 @@ def _variants() -> dict[str, dict[str, str]]:
     for name, row in ENGINES.items():
         if row.tiers:
             # What a tier is worth shows beside the same engine without one.
-            found[f"{name}, no tier"] = {"engine": name, "tiers": NO_TIER}
+            found[f"{name}, no tier"] = {"engine": name, "tiers": NONE}
         found[name] = {"engine": name}
     return found
 

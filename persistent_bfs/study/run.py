@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from persistent_bfs.measure import describe_clocks, describe_environment
 from persistent_bfs.study import primitives
 from persistent_bfs.study.model import BASELINE, median
 from persistent_bfs.study.plan import VARIANTS, Plan
-from persistent_bfs.study.sweeps import GRAPHS, configs, search_rows, tasks
+from persistent_bfs.study.sweeps import GRAPHS, search_rows, tasks
 
 Study = dict[str, Any]
 Progress = Callable[[str, int, int], None]
@@ -73,10 +71,8 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     tell = progress or (lambda _description, _done, _total: None)
     searched = tasks(plan)
     total = len(primitives.PRIMITIVES) + len(searched) * len(plan.engines)
-    wanted = [*configs(plan, device.info), primitives.CONFIG]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done, _ in enumerate(pool.map(device.compile, wanted)):
-            tell("compiling", done, len(wanted))
+    tell("compiling", 0, total)
+    device.compile(primitives.CONFIG)
     clocks = {"before": describe_clocks(device.info)}
     done = 0
     rows = []

@@ -6,11 +6,13 @@ chose for how many levels and edges, and on the suite's graphs when each level b
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from persistent_bfs.config import TIERS, Config
+from persistent_bfs.config import Config
 from persistent_bfs.device.base import (
     Device,
     DeviceInfo,
@@ -22,9 +24,10 @@ from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
 from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
 from persistent_bfs.result import LevelTrace
-from persistent_bfs.session import BFS, configure
+from persistent_bfs.session import BFS, configure, with_tier
 from persistent_bfs.study.plan import ADVANCE, VARIANTS, Plan
 from persistent_bfs.study.suite import SUITE, prepare
+from persistent_bfs.tiers import AUTO
 
 Row = dict[str, Any]
 
@@ -69,32 +72,23 @@ def tasks(plan: Plan) -> list[Task]:
     ]
 
 
-def configs(plan: Plan, info: DeviceInfo) -> set[Config]:
-    """What a plan's searches are compiled as, nearly all of it, to be compiled side by side.
-
-    Which tier a graph gets is known only when it is there, and how long its rows are.
-    """
-    graph = read_graph("path:2")
-    slots = (1, 2, 3) if plan.kind == "cuda" else (1,)
+def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
+    """All that a plan's searches of ``graph`` are compiled as, to be compiled side by side."""
     found = set()
     for name in plan.engines:
         how: dict[str, Any] = dict(VARIANTS[name])
+        tiers = how.pop("tiers", AUTO)
         for trace in (False, True):
             usual = configure(graph, advance=ADVANCE, trace=trace, **how)
-            found |= {usual.with_(row_slots=count) for count in slots}
-            found.add(usual.with_(even_degrees=False, row_slots=3))
-            if not usual.program.tiers or "tiers" in how:
-                continue
-            for tier, row in TIERS.items():
-                if row.exists and (info.clusters > 1 or not row.clusters):
-                    in_tier = configure(graph, advance=ADVANCE, trace=trace, tiers=tier, **how)
-                    found |= {in_tier.with_(row_slots=count) for count in slots}
+            found.add(with_tier(usual, graph, tiers, info)[0])
     return found
 
 
 def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
     """Search one graph by every engine of the plan; a row as soon as it is measured."""
     graph, source, expected, stands_in = task.load()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(device.compile, configs(plan, graph, device.info)))
     common = {
         "sweep": task.sweep,
         "name": task.name,

@@ -13,8 +13,21 @@ from persistent_bfs.version import __version__
 
 if TYPE_CHECKING:
     from persistent_bfs.compiler import CompileError
-    from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
-    from persistent_bfs.device.base import DeviceError, DeviceMemoryError, DeviceUnavailable
+    from persistent_bfs.config import (
+        ADVANCES,
+        APPENDS,
+        CLAIMS,
+        DIRECTIONS,
+        ENGINES,
+        TIERS,
+        Config,
+    )
+    from persistent_bfs.device.base import (
+        DeviceError,
+        DeviceMemoryError,
+        DeviceUnavailable,
+        SearchTimeout,
+    )
     from persistent_bfs.engines.base import EngineOptions
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import GraphFormatError, read_graph
@@ -25,8 +38,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "session": ("BFS", "bfs"),
     "compiler": ("CompileError",),
-    "config": ("ADVANCES", "APPENDS", "CLAIMS", "DIRECTIONS", "ENGINES", "Config"),
-    "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable"),
+    "config": ("ADVANCES", "APPENDS", "CLAIMS", "DIRECTIONS", "ENGINES", "TIERS", "Config"),
+    "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable", "SearchTimeout"),
     "engines.base": ("EngineOptions",),
     "graph": ("Graph",),
     "io": ("GraphFormatError", "read_graph"),
@@ -42,6 +55,7 @@ __all__ = [
     "CLAIMS",
     "DIRECTIONS",
     "ENGINES",
+    "TIERS",
     "BFSResult",
     "CompileError",
     "Config",
@@ -53,6 +67,7 @@ __all__ = [
     "Graph",
     "GraphFormatError",
     "LevelTrace",
+    "SearchTimeout",
     "WrongAnswer",
     "__version__",
     "bfs",

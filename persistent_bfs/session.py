@@ -14,11 +14,17 @@ from persistent_bfs.config import ENGINES, TIERS, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
-from persistent_bfs.engines.base import Engine, EngineOptions, Workspace, make_workspace
+from persistent_bfs.engines.base import (
+    Engine,
+    EngineOptions,
+    Workspace,
+    make_workspace,
+    memory_needed,
+)
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
-from persistent_bfs.tiers import NONE, check_tiers, choose_tier
+from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
 
 # Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
 EVEN_DEGREE = 32
@@ -239,10 +245,7 @@ class BFS:
                 name, why = choose_engine(engine, self.device)
                 self.config = wanted.with_(engine=name)
                 reasons += filter(None, (why, choose_advance(advance, direction)[1]))
-                self.config, why = with_tier(
-                    self.config, graph, tiers, self.device.info, block_threads=block_threads
-                )
-                reasons += filter(None, (why,))
+                reasons += filter(None, (self._take_tier(tiers, block_threads, self.device),))
                 with self.device.current():
                     self._prepare(self.device, options or EngineOptions())
             else:
@@ -251,6 +254,22 @@ class BFS:
             self.close()
             raise
         self.reason = "; ".join(reasons)
+
+    def _take_tier(self, tiers: str, block_threads: int | None, device: Device) -> str:
+        """Give the configuration its tier; returns why, if there is anything to say."""
+        graph, plain = self.graph, self.config
+        self.config, why = with_tier(plain, graph, tiers, device.info, block_threads=block_threads)
+        needed = memory_needed(
+            graph.vertices,
+            graph.arcs,
+            self.config,
+            directed=graph.directed,
+            max_degree=graph.max_degree,
+        )
+        if why and tiers.strip() == AUTO and sum(needed.values()) > device.free_bytes():
+            self.config = plain.with_(tier=NONE)
+            return f"no tier: its packed rows take {needed['packed_rows']:,} bytes more"
+        return why
 
     def _prepare(self, device: Device, options: EngineOptions) -> None:
         graph, config = self.graph, self.config

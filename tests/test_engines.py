@@ -254,7 +254,7 @@ def test_tiers_hand_over_and_back(device: Device, loop: str, slots: int) -> None
                 degrees = graph.degrees
                 for row in result.trace:
                     assert row.edges == degrees[result.distances == row.level].sum()
-                if slots == 256 and spec != "kron:8:8":
+                if slots == 256 and graph.max_degree <= 4:
                     assert {row.mapping for row in result.trace} <= narrow_mappings(loop)
                     assert result.counters.barriers == 1
 

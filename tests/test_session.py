@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 from devices import KERNEL_DEVICES
 
-from persistent_bfs import BFS, DeviceError, DeviceMemoryError, Graph, bfs, read_graph
+from persistent_bfs import (
+    BFS,
+    DeviceError,
+    DeviceMemoryError,
+    Graph,
+    SearchTimeout,
+    bfs,
+    read_graph,
+)
 from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
@@ -154,7 +162,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "col_indices": 12_000_000_000,
         "distances": 4_000,
         "queue": 4_000,
-        "state": 120,
+        "state": layout.SEARCH_STATE.itemsize,
         "request": 8,
         "predecessors": 4_000,
         "trace": 1002 * 32,
@@ -427,3 +435,31 @@ def test_another_thread_at_work_during_capture_does_no_harm() -> None:
             stop.set()
             thread.join()
         assert not failures
+
+
+@pytest.mark.parametrize("engine", ["host_loop", "host_batched", "graph_while", "persistent"])
+@pytest.mark.parametrize("tiers", ["none", "block", "cluster"])
+def test_a_search_that_takes_too_long_is_stopped(device: Device, engine: str, tiers: str) -> None:
+    if tiers != "none" and engine != "persistent":
+        pytest.skip("the persistent engine alone has tiers")
+    graph = read_graph("path:300000")
+    with BFS(graph, device=device, engine=engine, tiers=tiers, time_limit=0.05) as search:
+        with pytest.raises(
+            SearchTimeout, match=rf"{engine}: stopped at level [\d,]+, after .* 0.05 s"
+        ):
+            search.run(0)
+        # The session goes on: the other end of the path is near.
+        search.time_limit = None
+        result = search.run(graph.vertices - 1, max_depth=30)
+        assert find_problem(graph, result, max_depth=30) is None
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "1", True])
+def test_time_limits_that_are_none_are_refused(seconds: object) -> None:
+    with pytest.raises(ValueError, match="it must be a number of seconds above 0"):
+        BFS(read_graph("path:9"), device="emulated", time_limit=seconds)  # type: ignore[arg-type]
+
+
+def test_a_search_in_time_is_not_stopped(device: Device) -> None:
+    with BFS(read_graph("path:99"), device=device, time_limit=60) as search:
+        assert find_problem(search.graph, search.run(5)) is None

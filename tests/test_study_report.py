@@ -285,3 +285,20 @@ def test_of_the_traces_the_baselines_and_the_fastest_are_kept() -> None:
     traced = [row["engine"] for row in rows if row["trace"]]
     times = {row["engine"]: row["device_ms"][0] for row in rows}
     assert traced == ["host_loop", min(times, key=times.__getitem__)]
+
+
+def test_by_width_no_line_is_drawn_through_several_regimes() -> None:
+    study = made_study(noise=0.0)
+    for row in study["searches"]:
+        if row["engine"] == "persistent" and row["sweep"] == "width" and row["levels"] > 100:
+            narrow, edges = row["levels"] // 3, row["edges"] // 5
+            row["regimes"] = {
+                "one block": {"levels": narrow, "edges": edges},
+                "thread": {"levels": row["levels"] - narrow, "edges": row["edges"] - edges},
+            }
+    text = render(study, plots=False)["report.md"]
+    rows = re.findall(r"^\| (.*) beats host_loop \| .* \| .* \| (.*) \| (.*) \|$", text, flags=re.M)
+    by_model = {name: model for name, model, _ in rows}
+    assert by_model["persistent"] == "-"
+    assert by_model["persistent, no tier"] != "-"
+    assert all(measured != "-" for _, _, measured in rows)

@@ -556,7 +556,9 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
                 degree = widest["edges"] / widest["reached"]
                 lines = [width_line(model, widest["levels"]) for model in (here, there)]
                 mine, its = ((start, slope * degree) for start, slope in lines)
-                width = wins(mine, its, most=round(BEYOND * _mean(widest))).told("vertex")
+                regimes = [len(analysis.models[engine].regimes) for engine in (later, earlier)]
+                if max(regimes) == 1:
+                    width = wins(mine, its, most=round(BEYOND * _mean(widest))).told("vertex")
                 measured = _measured_width(grids[later], grids[earlier])
             rows.append(
                 (
@@ -575,8 +577,9 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
         ),
         tuple(rows),
         "By depth: at a frontier of one vertex, by the model that is drawn. By width: vertices in "
-        f"the mean frontier, by one set of coefficients. Both within {BEYOND} times what was "
-        "measured; measured are the sweeps' own points, by medians.",
+        "the mean frontier; a dash where one of the two has several regimes, for then no one line "
+        f"tells. Both within {BEYOND} times what was measured; measured are the sweeps' own "
+        "points, by medians.",
         words=5,
     )
     yield from _losses(study, analysis)

@@ -1,4 +1,4 @@
-"""Compile every row of every table, for each loop and promised architecture, if nvcc is here."""
+"""Compile every row of every table and the programs beside, for each promised architecture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 from persistent_bfs.compiler import ARCHITECTURES, CompileError, cubin, find_nvcc
-from persistent_bfs.config import rows_by_loop
+from persistent_bfs.config import PRIMITIVES, WALK, Config, rows_by_loop
 
 
 def main() -> int:
@@ -20,7 +20,8 @@ def main() -> int:
         print(f"skipped: {missing}")
         return 0
     started = time.monotonic()
-    jobs = list(product(rows_by_loop(), ARCHITECTURES))
+    beside = (Config(row.name, block_threads=row.block_threads) for row in (WALK, PRIMITIVES))
+    jobs = list(product([*rows_by_loop(), *beside], ARCHITECTURES))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = set(pool.map(lambda job: cubin(*job), jobs))
     print(f"{len(made)} cubins for {', '.join(ARCHITECTURES)}: {time.monotonic() - started:.0f} s")

@@ -1,4 +1,4 @@
-"""Which device the benchmarks run on, and which results may be compared."""
+"""Which device the benchmarks run on, what L2 holds, and which results may be compared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import ratios
 from pytest_benchmark.logger import PytestBenchmarkWarning
 
 from persistent_bfs.device import DeviceChoice, open_device
+from persistent_bfs.measure import L2_STATES, describe_clocks
 
 CHOICE = pytest.StashKey[DeviceChoice]()
 
@@ -18,10 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("persistent_bfs")
     group.addoption("--device", default="auto", help="auto, cuda, cuda:N or emulated")
     group.addoption(
+        "--l2", choices=L2_STATES, default="warm", help="what L2 holds when a search begins"
+    )
+    group.addoption(
         "--compare-devices",
         action="store_true",
         help="compare with results of another device, which is else refused",
     )
+    ratios.pytest_addoption(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,6 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
         # A table of its times would be taken for a comparison.
         config.option.benchmark_columns = ["rounds"]
         config.option.benchmark_sort = "name"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    ratios.pytest_sessionstart(session)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    choice = config.stash.get(CHOICE, None)
+    benchmarks = getattr(config, "_benchmarksession", None)
+    if choice is not None and choice.kind != "emulated" and benchmarks is not None:
+        ratios.show(terminalreporter, benchmarks.benchmarks)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -65,6 +82,7 @@ def pytest_benchmark_update_machine_info(
         name: getattr(info, name)
         for name in ("kind", "name", "architecture", "driver", "multiprocessors", "memory_bytes")
     }
+    machine_info["clocks"] = describe_clocks(info)
 
 
 def pytest_benchmark_compare_machine_info(
@@ -79,6 +97,12 @@ def pytest_benchmark_compare_machine_info(
         )
     # The plugin warns of any other difference, such as a newer kernel: no reason to stop.
     warnings.simplefilter("default", PytestBenchmarkWarning)
+
+
+@pytest.fixture(scope="session")
+def l2(request: pytest.FixtureRequest) -> str:
+    """What L2 holds when a search begins."""
+    return str(request.config.getoption("--l2"))
 
 
 @pytest.fixture(scope="session")

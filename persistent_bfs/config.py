@@ -159,6 +159,28 @@ WALK = EngineChoice(
     arguments="WalkArguments",
 )
 
+# Nor is this one: what a launch, a barrier or a load costs alone, for `persistent_bfs.study`.
+PRIMITIVES = EngineChoice(
+    "primitives",
+    "primitives/primitives.cuh",
+    (
+        "empty_kernel",
+        "count_turn",
+        "sync_grid",
+        "sync_grid_own",
+        "sync_cluster",
+        "sync_block",
+        "chase_loads",
+        "chain_atomics",
+        "copy_words",
+    ),
+    "launches, barriers, loads and copies, each alone",
+    block_threads=1024,
+    arguments="PrimitiveArguments",
+)
+
+PROGRAMS: Mapping[str, EngineChoice] = _table(WALK, PRIMITIVES)
+
 ADVANCES: Mapping[str, AdvanceChoice] = _table(
     AdvanceChoice(
         "thread",
@@ -436,7 +458,7 @@ class Config:
     Parameters
     ----------
     engine, advance, direction, claim, append
-        Names from the tables above; for ``engine`` also `WALK`'s.
+        Names from the tables above; for ``engine`` also one from `PROGRAMS`.
     offset_bits
         Width of ``row_offsets``: 32 or 64.
     predecessors, trace
@@ -475,7 +497,7 @@ class Config:
     row_slots: int = 3
 
     def __post_init__(self) -> None:
-        if self.engine != WALK.name:
+        if self.engine not in PROGRAMS:
             choose(ENGINES, self.engine, "engine")
         for table, name, what in self._choices():
             choose(table, name, what)
@@ -511,8 +533,8 @@ class Config:
 
     @property
     def program(self) -> EngineChoice:
-        """The row that says which loop and which kernels: an engine's, or `WALK`."""
-        return WALK if self.engine == WALK.name else ENGINES[self.engine]
+        """The row that says which loop and which kernels: an engine's, or one of `PROGRAMS`."""
+        return PROGRAMS.get(self.engine) or ENGINES[self.engine]
 
     @property
     def headers(self) -> tuple[str, ...]:

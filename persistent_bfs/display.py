@@ -494,6 +494,34 @@ def resources(report: Report) -> RenderableType:
     return _fill(table, rows)
 
 
+def study(report: Report) -> RenderableType:
+    """Show where a study's report is, and the few figures that sum it up."""
+    plan, device = report["plan"], report["device"]
+    heading = (
+        f"{device['name']}: {_plural(report['searches'], 'search')} by "
+        f"{_plural(len(plan['engines']), 'engine')}, {'quick' if plan['quick'] else 'full'} form"
+    )
+    parts: list[RenderableType] = [Text(heading)]
+    if report["levels"] is None:
+        parts += ["", Text("Counts only: the emulated device tells no time.", style="dim")]
+    else:
+        table = _table("engine", "µs a level", "barrier", "loads", "rest", "model's worst error")
+        worst = {row["engine"]: row["worst"] for row in report["models"]}
+        for row in report["levels"]:
+            cells = (row[name] for name in ("us_per_level", "barrier_us", "loads_us", "rest_us"))
+            table.add_row(
+                row["engine"],
+                *("-" if cell is None else f"{cell:,.2f}" for cell in cells),
+                f"{worst[row['engine']]:.1%}" if row["engine"] in worst else "-",
+                style="bold green" if row["engine"] == report["best"] else "",
+            )
+        parts += ["", table]
+    for line in report["refused"]:
+        parts.append(Text(f"refused: {line}", style="yellow"))
+    files = ", ".join(report["files"])
+    return Group(*parts, "", Text(f"{report['folder']}: {files}"))
+
+
 def diagnosis(report: Report) -> RenderableType:
     """Show each check, and under one that failed what to do."""
     marks = {

@@ -21,6 +21,7 @@ from persistent_bfs.cli.listing import command as listing
 from persistent_bfs.cli.program import Program
 from persistent_bfs.cli.race import command as race
 from persistent_bfs.cli.run import command as run
+from persistent_bfs.cli.study import command as study
 from persistent_bfs.version import __version__
 
 
@@ -44,5 +45,5 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (run, compare, levels, expand, race, listing, doctor):
+for command in (run, compare, levels, expand, race, study, listing, doctor):
     main.add_command(command)

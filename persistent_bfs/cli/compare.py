@@ -14,6 +14,7 @@ from persistent_bfs.cli.options import (
     Names,
     OutputFile,
     json_option,
+    l2_option,
     report_file_option,
     search_options,
     takes_graph,
@@ -70,6 +71,7 @@ OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit")
     help="Tiers to compare, for engines that have them.",
 )
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
+@l2_option
 @search_options
 @report_file_option
 @click.option(
@@ -83,6 +85,7 @@ def command(
     advances: list[str],
     tiers: list[str],
     repeat: int,
+    l2: str,
     device: str,
     direction: str,
     schedule: str,
@@ -135,6 +138,7 @@ def command(
                     repeat=repeat,
                     expected=expected.distances,
                     progress=advanced,
+                    l2=l2,
                 )
                 rows.append(describe_row(graph, search, measured))
             if rows[-1]["engine"] != engine:
@@ -151,6 +155,7 @@ def command(
         **describe_graph(graph, source),
         **describe_device(opened, chosen),
         "repeat": repeat,
+        "l2": l2,
         "levels": len(expected.frontier_sizes),
         "reached": int(expected.frontier_sizes.sum()),
         "rows": rows,

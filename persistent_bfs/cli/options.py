@@ -117,6 +117,14 @@ device_option = click.option(
     help=f"{', '.join(DEVICES)}, or cuda:N for GPU N.",
 )
 
+l2_option = click.option(
+    "--l2",
+    type=click.Choice(("warm", "cold")),
+    default="warm",
+    show_default=True,
+    help="What L2 holds when a timed search begins: cold evicts it before each.",
+)
+
 graph_options = options(
     click.argument("graph"),
     click.option(

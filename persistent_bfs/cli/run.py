@@ -13,6 +13,7 @@ from persistent_bfs.cli.options import (
     OutputFile,
     choice,
     json_option,
+    l2_option,
     search_options,
     takes_graph,
 )
@@ -23,7 +24,6 @@ from persistent_bfs.config import ADVANCES, ENGINES, TIERS
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
-    from persistent_bfs.measure import Measurement
     from persistent_bfs.reference import ReferenceSearch
 
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     help=f"Who may run the narrow levels of the persistent engine: {', '.join(TIERS)}.",
 )
 @search_options
+@l2_option
 @click.option("--max-depth", type=AT_LEAST_0, help="The largest distance to look for.")
 @click.option("--predecessors", is_flag=True, help="Find a parent of every vertex, too.")
 @click.option("--trace", is_flag=True, help="Show every level.")
@@ -52,19 +53,20 @@ def command(
     device: str,
     schedule: str,
     seed: int,
+    l2: str,
     max_depth: int | None,
     output: Path | None,
     as_json: bool,
     **how: Any,
 ) -> int:
     """Search GRAPH from one vertex and check the answer against the reference."""
-    from persistent_bfs.measure import measure
+    from persistent_bfs.measure import measure, traversed_edges_per_second
     from persistent_bfs.reference import bfs_reference
 
     expected = bfs_reference(graph, source, max_depth)
     with session(graph, device, schedule=schedule, seed=seed, **how) as search:
         measured = measure(
-            search, source, repeat=1, max_depth=max_depth, expected=expected.distances
+            search, source, repeat=1, max_depth=max_depth, expected=expected.distances, l2=l2
         )
         result = measured.result
         if result.device == "reference":
@@ -76,9 +78,12 @@ def command(
     whole = max_depth is None and not graph.directed
     report |= {
         "max_depth": max_depth,
+        "l2": l2,
         "schedule": schedule if emulated else None,
         "seed": seed if emulated else None,
-        "teps": traversed_edges_per_second(graph, measured) if whole else None,
+        "teps": traversed_edges_per_second(graph, result.distances, measured.device)
+        if whole
+        else None,
         "frontier_sizes": result.frontier_sizes,
         "trace": None if result.trace is None else [vars(row) for row in result.trace],
     }
@@ -103,14 +108,6 @@ def find_unproven(
     except WrongAnswer as wrong:
         return str(wrong)
     return None
-
-
-def traversed_edges_per_second(graph: Graph, measured: Measurement) -> float | None:
-    """Return Graph500's rate for a search of an undirected graph; None if no GPU timed it."""
-    if measured.device is None:
-        return None
-    arcs = int(graph.degrees[measured.result.distances >= 0].sum(dtype="int64"))
-    return arcs / 2 / (measured.device.median * 1e-3)
 
 
 def write_answer(path: Path, graph: Graph, source: int, distances: Any, parents: Any) -> None:

@@ -13,8 +13,7 @@ import click
 from persistent_bfs.cli.output import Report
 from persistent_bfs.cli.program import bad_input, say
 from persistent_bfs.device import SCHEDULES, DeviceChoice, open_device
-from persistent_bfs.device.base import Device, DeviceInfo, DeviceUnavailable
-from persistent_bfs.version import __version__
+from persistent_bfs.device.base import Device, DeviceUnavailable
 
 if TYPE_CHECKING:
     from persistent_bfs.config import Config
@@ -105,27 +104,11 @@ def describe_search(graph: Graph, search: BFS, measured: Measurement) -> Report:
 
 def describe_device(device: Device, choice: DeviceChoice) -> Report:
     """Name the device, why it is this one, and what else a measurement depends on."""
+    from persistent_bfs.measure import describe_environment
+
     return {
         "device": choice.kind,
         "device_name": device.info.name,
         "reason": choice.reason,
         "environment": describe_environment(device.info),
-    }
-
-
-def describe_environment(device: DeviceInfo) -> Report:
-    """Name what a measurement depends on besides the program."""
-    import platform
-
-    import numpy as np
-
-    return {
-        "persistent_bfs": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "platform": platform.platform(),
-        "driver": device.driver,
-        "architecture": device.architecture,
-        "multiprocessors": device.multiprocessors,
-        "memory_bytes": device.memory_bytes,
     }

@@ -70,6 +70,8 @@ class DeviceInfo:
     cooperative_launch: bool
     while_nodes: bool
     driver: str
+    l2_bytes: int = 0  # 0: unknown, or there is none
+    pci_bus_id: str = ""
     warp_size: int = 32
     clusters: int = 1
 

@@ -416,6 +416,8 @@ class CudaDevice(Device):
             cooperative_launch=bool(self._attribute("COOPERATIVE_LAUNCH")),
             while_nodes=version >= WHILE_NODES_DRIVER,
             driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+            l2_bytes=self._attribute("L2_CACHE_SIZE"),
+            pci_bus_id=str(device.pci_bus_id()),
             clusters=MAX_CLUSTER if (major, minor) >= CLUSTERS_CAPABILITY else 1,
         )
 

@@ -1,0 +1,14 @@
+// The barrier of a thread block cluster, again and again with nothing between.
+#pragma once
+
+#include "arguments.cuh"
+
+namespace persistent_bfs {
+
+template <class Policy>
+__device__ __forceinline__ void sync_cluster(const typename Policy::Parameters&,
+                                             const PrimitiveArguments& launch) {
+  for (int repeat = 0; repeat < launch.repeats; ++repeat) cluster_barrier();
+}
+
+}  // namespace persistent_bfs

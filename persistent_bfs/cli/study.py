@@ -1,0 +1,173 @@
+"""``persistent-bfs study``: the launch-overhead study, measured or told anew from what was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from persistent_bfs.cli.options import (
+    AT_LEAST_1,
+    device_option,
+    json_option,
+    l2_option,
+    verbose_option,
+)
+from persistent_bfs.cli.output import Report, present, progress_bar, published
+from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.searches import kernel_device
+
+if TYPE_CHECKING:
+    from persistent_bfs.study.run import Study
+
+FOLDER = "persistent-bfs-study"
+
+KEPT = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("study")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder to write into; default: {FOLDER}, or with --from where that file is.",
+)
+@click.option("--quick", is_flag=True, help="The short form: under 2 minutes on a GPU.")
+@click.option("--from", "kept", type=KEPT, help="Measure nothing: tell a kept study.json anew.")
+@click.option(
+    "--against", type=KEPT, help="Put another study.json beside it, if it was measured alike."
+)
+@click.option("--repeat", type=AT_LEAST_1, help="Timed searches a row.")
+@l2_option
+@click.option("--plots/--no-plots", default=True, help="Plots need Matplotlib.")
+@device_option
+@verbose_option
+@json_option
+def command(
+    out: Path | None,
+    quick: bool,
+    kept: Path | None,
+    against: Path | None,
+    repeat: int | None,
+    l2: str,
+    plots: bool,
+    device: str,
+    as_json: bool,
+) -> int:
+    """Measure what launches, barriers and levels cost here, and write a report about it.
+
+    Writes report.html (one page that needs nothing else), report.md and study.json. On the
+    emulated device there are counts in place of times.
+    """
+    from persistent_bfs.study.report import plots_problem, render
+    from persistent_bfs.study.run import read
+    from persistent_bfs.study.sweeps import WRONG_ANSWER
+
+    # All that can be refused is refused before anything is measured.
+    problem = plots_problem() if plots else None
+    if problem is not None:
+        raise click.ClickException(problem)
+    if kept is not None:
+        refuse_measuring()
+    with bad_input():
+        other = None if against is None else read(against)
+        study = measure_study(device, quick, l2, repeat, other) if kept is None else read(kept)
+        mine = "this one" if kept is None else str(kept)
+        files = render(study, other=other, names=(mine, str(against)), plots=plots)
+    folder = out or (Path(FOLDER) if kept is None else kept.parent)
+    with bad_input():
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        with published(folder / name) as file:
+            file.write(text)
+    report = summarise(study, folder, list(files))
+    present(report, as_json, "study")
+    refused = [row for row in study["searches"] if row["refused"]]
+    wrong = [row for row in refused if row["refused"].startswith(WRONG_ANSWER)]
+    for row in wrong:
+        say(WRONG_ANSWER, f"{row['engine']} on {row['name']}{row['refused'][len(WRONG_ANSWER) :]}")
+    return WRONG if wrong else 0
+
+
+def refuse_measuring() -> None:
+    """Refuse options that say how to measure where nothing is measured."""
+    context = click.get_current_context()
+    for name in ("quick", "repeat", "l2", "device"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.ClickException(f"--from measures nothing: leave out --{name}")
+
+
+def measure_study(
+    device: str, quick: bool, l2: str, repeat: int | None, other: Study | None
+) -> Study:
+    """Take a study; if it is to be put beside another one, only if that was planned alike."""
+    from persistent_bfs.study.comparison import refuse_unequal
+    from persistent_bfs.study.plan import Plan
+    from persistent_bfs.study.run import take
+
+    with kernel_device("study", device) as (opened, chosen), progress_bar() as progress:
+        plan = Plan.of(chosen.kind, quick=quick, l2=l2, repeat=repeat)
+        if other is not None:
+            refuse_unequal({"plan": plan.summary(), "searches": []}, other)
+        if chosen.kind != "cuda":
+            say("note", "the emulated device tells no time: the study counts instead")
+        return take(opened, plan, progress=progress)
+
+
+def summarise(study: Study, folder: Path, files: list[str]) -> Report:
+    """What was found, in a few figures; where a device told no time, counts alone."""
+    from persistent_bfs.study.model import analyse
+
+    analysis = analyse(study)
+    report: dict[str, Any] = {
+        "device": study["device"],
+        "plan": study["plan"],
+        "folder": str(folder),
+        "files": files,
+        "searches": sum(not row["refused"] for row in study["searches"]),
+        "refused": [
+            f"{row['engine']} on {row['name']}: {row['refused']}"
+            for row in study["searches"]
+            if row["refused"]
+        ],
+        "models": None,
+        "levels": None,
+        "best": None,
+    }
+    if analysis is not None:
+        report["best"] = analysis.best
+        report["models"] = [
+            {
+                "engine": engine,
+                "regimes": [regime for regime in model.regimes if regime],
+                "worst": model.worst,
+                "typical": model.typical,
+                "coefficients_ms": [
+                    {
+                        "term": found.term,
+                        "regime": found.regime,
+                        "value": found.value,
+                        "low": _finite(found.low),
+                        "high": _finite(found.high),
+                    }
+                    for found in model.coefficients
+                ],
+            }
+            for engine, model in analysis.models.items()
+        ]
+        report["levels"] = [
+            {
+                "engine": engine,
+                "us_per_level": split.level,
+                "barrier_us": split.barrier,
+                "loads_us": split.loads,
+                "rest_us": split.rest,
+            }
+            for engine, split in analysis.splits.items()
+        ]
+    return report
+
+
+def _finite(value: float) -> float | None:
+    return None if value == float("inf") else value

@@ -1,0 +1,549 @@
+"""What the figures say: a cost model of each engine, who overtakes whom, and a level taken apart.
+
+The model of a search's time is
+
+    T = fixed + levels x per_level + edges / rate
+
+fitted by non-negative least squares to the medians of both sweeps, each weighted by the inverse of
+its own time, so that it is relative errors that are squared: short searches count as much as long
+ones. Where the device chose among mappings from level to level, levels and edges of each (a regime)
+have coefficients of their own. Intervals are those of a linear regression with Student's t; a
+coefficient that the data push to zero stays there, and its upper end is what the data still allow.
+Source: C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974 (the solver is SciPy's).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+import scipy.stats
+
+from persistent_bfs.config import ENGINES
+from persistent_bfs.measure import Timing
+from persistent_bfs.study.sweeps import DEPTH, GRAPHS, WIDTH
+
+Row = Mapping[str, Any]
+
+CONFIDENCE = 0.95
+
+BASELINE = next(iter(ENGINES))
+"""The engine that others are compared with: the first of the table. Its variant has its name."""
+
+FIXED, LEVEL, EDGE = "fixed", "level", "edge"
+
+# Dependent accesses of a level of one vertex, read off the kernels. Whole grids: frontier size,
+# queue, row_offsets, col_indices and distance are read one after another, then the claim and the
+# slot are atomics. A tier with packed rows in shared memory: the neighbour's own row.
+GRID_LOADS, GRID_ATOMICS, PACKED_LOADS = 5, 2, 1
+
+
+def median(row: Row) -> float:
+    """The median device time of a row, in milliseconds."""
+    return Timing(tuple(row["device_ms"])).median
+
+
+def mean_frontier(row: Row) -> float:
+    """Vertices a level, on average."""
+    return float(row["reached"]) / float(row["levels"])
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A fitted coefficient, in milliseconds, with its confidence interval.
+
+    ``term`` is ``fixed``, ``level`` or ``edge``; ``regime`` the mapping it is of, empty where one
+    coefficient serves all. An end that the data leave open is infinite.
+    """
+
+    term: str
+    regime: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A search's measured and modelled time, in milliseconds; ``relative`` to the measured one."""
+
+    sweep: str
+    graph: str
+    levels: int
+    edges: int
+    measured: float
+    modelled: float
+
+    @property
+    def relative(self) -> float:
+        """By what part of the measured time the model is above it."""
+        return self.modelled / self.measured - 1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An engine's model: its coefficients, and what it leaves over at every search fitted."""
+
+    engine: str
+    coefficients: tuple[Coefficient, ...]
+    residuals: tuple[Residual, ...]
+
+    @property
+    def worst(self) -> float:
+        """The largest relative residual, without its sign."""
+        return max(abs(residual.relative) for residual in self.residuals)
+
+    @property
+    def typical(self) -> float:
+        """The root of the mean square of the relative residuals."""
+        return math.sqrt(np.mean([residual.relative**2 for residual in self.residuals]))
+
+    def value(self, term: str, regime: str = "") -> float:
+        """A coefficient's value; 0 for one that is not there."""
+        for coefficient in self.coefficients:
+            if (coefficient.term, coefficient.regime) == (term, regime):
+                return coefficient.value
+        return 0.0
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """The regimes told apart; one, without a name, where none are."""
+        return tuple(dict.fromkeys(c.regime for c in self.coefficients if c.term == LEVEL))
+
+    def predict(self, row: Row) -> float | None:
+        """The modelled time of a search, in milliseconds; None if it has a regime unknown here."""
+        found = regimes_of(row, split=self.regimes != ("",))
+        if not set(found) <= set(self.regimes):
+            return None
+        return self.value(FIXED) + sum(
+            self.value(LEVEL, regime) * levels + self.value(EDGE, regime) * edges
+            for regime, (levels, edges) in found.items()
+        )
+
+
+def regimes_of(row: Row, *, split: bool) -> dict[str, tuple[int, int]]:
+    """Levels and edges of a search, by regime, or all together under an empty name."""
+    if not split:
+        return {"": (int(row["levels"]), int(row["edges"]))}
+    return {name: (part["levels"], part["edges"]) for name, part in row["regimes"].items()}
+
+
+def solve(
+    features: npt.ArrayLike, times: npt.ArrayLike
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Non-negative coefficients of ``features`` that give ``times``, by relative errors.
+
+    Parameters
+    ----------
+    features : (k, p) array-like
+        A row a measurement.
+    times : (k,) array-like
+        Positive.
+
+    Returns
+    -------
+    coefficients : (p,) float64 array
+    intervals : (p, 2) float64 array
+        At `CONFIDENCE`; infinite where there are no more measurements than coefficients.
+
+    Examples
+    --------
+    >>> values, _ = solve([[1, 1], [1, 2], [1, 4]], [12, 14, 18])
+    >>> values.round(6).tolist()
+    [10.0, 2.0]
+    """
+    columns, wanted = np.asarray(features, float), np.asarray(times, float)
+    weighted = columns / wanted[:, None]
+    sizes = np.linalg.norm(weighted, axis=0)
+    sizes[sizes == 0] = 1
+    scaled, ones = weighted / sizes, np.ones(len(wanted))
+    found, _ = scipy.optimize.nnls(scaled, ones)
+    free = found > 0
+    spare = len(wanted) - int(free.sum())
+    half = np.full(found.shape, np.inf)
+    if spare > 0:
+        variance = float(np.sum((scaled @ found - ones) ** 2)) / spare
+        quantile = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, spare))
+        # Those that are held at zero have no part in the others' uncertainty.
+        kept = np.linalg.pinv(scaled[:, free].T @ scaled[:, free])
+        half[free] = quantile * np.sqrt(variance * np.maximum(np.diag(kept), 0))
+        every = np.linalg.pinv(scaled.T @ scaled)
+        half[~free] = quantile * np.sqrt(variance * np.maximum(np.diag(every)[~free], 0))
+    low, high = np.maximum(found - half, 0), found + half
+    return found / sizes, np.stack([low / sizes, high / sizes], axis=1)
+
+
+def fit(engine: str, rows: Sequence[Row], *, split: bool = False) -> Fit:
+    """Fit an engine's model to searches of it.
+
+    Parameters
+    ----------
+    rows : sequence
+        Rows with ``levels``, ``edges`` and ``device_ms``; with ``split`` also ``regimes``.
+    split : bool
+        Whether each regime has coefficients of its own.
+
+    Raises
+    ------
+    ValueError
+        There are fewer rows than the three coefficients of the model.
+    """
+    if len(rows) < 3:
+        raise ValueError(f"{engine}: {len(rows)} searches are too few for a model of three terms")
+    parts = [regimes_of(row, split=split) for row in rows]
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    keys = [(FIXED, "")] + [(term, name) for name in names for term in (LEVEL, EDGE)]
+    features = np.array(
+        [
+            [1.0] + [float(count) for name in names for count in part.get(name, (0, 0))]
+            for part in parts
+        ]
+    )
+    times = np.array([median(row) for row in rows])
+    values, intervals = solve(features, times)
+    modelled = features @ values
+    return Fit(
+        engine,
+        tuple(
+            Coefficient(*key, float(value), float(low), float(high))
+            for key, value, (low, high) in zip(keys, values, intervals, strict=True)
+        ),
+        tuple(
+            Residual(
+                row["sweep"],
+                row["graph"],
+                int(row["levels"]),
+                int(row["edges"]),
+                float(measured),
+                float(model),
+            )
+            for row, measured, model in zip(rows, times, modelled, strict=True)
+        ),
+    )
+
+
+def swept(searches: Iterable[Row], engine: str, *sweeps: str) -> list[Row]:
+    """An engine's timed rows of these sweeps, in order."""
+    return [
+        row
+        for row in searches
+        if row["engine"] == engine
+        and row["sweep"] in sweeps
+        and not row["refused"]
+        and row["device_ms"]
+    ]
+
+
+def fits(searches: Sequence[Row], engines: Iterable[str], *, split: bool) -> dict[str, Fit]:
+    """The model of every engine that was timed at enough searches of the two sweeps."""
+    found = {}
+    for engine in engines:
+        rows = swept(searches, engine, DEPTH, WIDTH)
+        if len(rows) >= 3:
+            found[engine] = fit(engine, rows, split=split)
+    return found
+
+
+@dataclass(frozen=True)
+class Wins:
+    """From which whole number on, and up to which, one line lies under another; None: no end.
+
+    ``first`` is None if it never does.
+    """
+
+    first: int | None
+    last: int | None = None
+
+    def told(self, unit: str, least: int = 1) -> str:
+        """In words.
+
+        Examples
+        --------
+        >>> Wins(3).told("level"), Wins(1, 20).told("level"), Wins(1).told("level")
+        ('from 3 levels on', 'up to 20 levels', 'always')
+        >>> Wins(None).told("level")
+        'never'
+        """
+        if self.first is None:
+            return "never"
+        if self.last is not None:
+            return f"up to {self.last:,} {unit}{'' if self.last == 1 else 's'}"
+        if self.first <= least:
+            return "always"
+        return f"from {self.first:,} {unit}s on"
+
+
+def wins(
+    here: tuple[float, float], there: tuple[float, float], *, least: int = 1, most: int = 1 << 31
+) -> Wins:
+    """Where ``intercept + slope * x`` of one line is under that of another.
+
+    Parameters
+    ----------
+    here, there : (intercept, slope)
+    least, most : int
+        The smallest and largest x that is of interest.
+
+    Examples
+    --------
+    >>> wins((10, 1), (2, 4))
+    Wins(first=3, last=None)
+    >>> wins((2, 4), (10, 1))
+    Wins(first=1, last=2)
+    """
+    intercept, slope = there[0] - here[0], there[1] - here[1]
+
+    def ahead(x: float) -> bool:
+        return intercept + slope * x > 0
+
+    if slope == 0 or ahead(least) == ahead(most):
+        return Wins(least if ahead(least) else None)
+    crossing = -intercept / slope
+    if slope > 0:
+        first = max(least, math.floor(crossing))
+        return Wins(first if ahead(first) else first + 1)
+    last = math.ceil(crossing)
+    return Wins(least, last if ahead(last) else last - 1)
+
+
+def depth_line(model: Fit, path: Row) -> tuple[float, float]:
+    """Time against levels of one vertex: intercept and slope in milliseconds.
+
+    ``path`` is the search that says how many edges such a level has, and which regime it is of.
+    """
+    regime = ""
+    if model.regimes != ("",):
+        regime = max(path["regimes"], key=lambda name: path["regimes"][name]["levels"])
+    edges = path["edges"] / path["levels"]
+    return model.value(FIXED), model.value(LEVEL, regime) + edges * model.value(EDGE, regime)
+
+
+def width_line(model: Fit, levels: int) -> tuple[float, float]:
+    """Time against edges a level at a fixed number of levels: intercept and slope."""
+    return model.value(FIXED) + levels * model.value(LEVEL), levels * model.value(EDGE)
+
+
+def measured_wins(here: Sequence[Row], there: Sequence[Row], axis: str) -> list[int]:
+    """Where, on a sweep's own points, one engine's median was under the other's."""
+    others = {row["name"]: median(row) for row in there}
+    return [
+        int(row[axis])
+        for row in here
+        if row["name"] in others and median(row) < others[row["name"]]
+    ]
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a level of one vertex costs and where that goes, in microseconds.
+
+    ``barrier`` is what separates the level from the next, in the engine's own way, which
+    ``barrier_by`` names; ``loads`` the accesses that wait for one another; the rest is the rest.
+    None where a primitive was not measured.
+    """
+
+    engine: str
+    level: float
+    barrier: float | None
+    barrier_by: str
+    loads: float | None
+    loads_by: str
+
+    @property
+    def rest(self) -> float | None:
+        """What neither accounts for; negative if they overlap."""
+        if self.barrier is None or self.loads is None:
+            return None
+        return self.level - self.barrier - self.loads
+
+
+class Figures:
+    """The medians of a study's primitives."""
+
+    def __init__(self, primitives: Iterable[Row]) -> None:
+        self._rows = {row["primitive"]: row for row in primitives}
+
+    def points(self, name: str) -> list[tuple[dict[str, Any], Timing]]:
+        """Points and samples of a primitive; none if it was not timed."""
+        row = self._rows.get(name)
+        if row is None:
+            return []
+        return [
+            (point["point"], Timing(tuple(point["samples"])))
+            for point in row["points"]
+            if point["samples"]
+        ]
+
+    def median(self, name: str, **wanted: Any) -> float | None:
+        """The median at the first point with these parameters, in the primitive's unit."""
+        for point, timing in self.points(name):
+            if all(point.get(key) == value for key, value in wanted.items()):
+                return timing.median
+        return None
+
+    def nearest(self, name: str, **wanted: float) -> float | None:
+        """The median at the point whose parameters are nearest, by their ratios."""
+
+        def distance(point: dict[str, Any]) -> float:
+            return sum(abs(math.log(point[key] / value)) for key, value in wanted.items())
+
+        points = self.points(name)
+        if not points:
+            return None
+        return min(points, key=lambda entry: distance(entry[0]))[1].median
+
+    def per_node(self) -> float | None:
+        """What one more node adds to a graph on the device, in microseconds: the slope."""
+        points = self.points("graph_device")
+        if len(points) < 2:
+            return None
+        nodes = [point["nodes"] for point, _ in points]
+        times = [timing.median for _, timing in points]
+        values, _ = solve([[1.0, float(count)] for count in nodes], times)
+        return float(values[1])
+
+
+def level_slope(rows: Sequence[Row]) -> float | None:
+    """What a level more costs at the deep end of the depth sweep, in microseconds."""
+    if len(rows) < 2:
+        return None
+    before, last = sorted(rows, key=lambda row: row["levels"])[-2:]
+    levels = last["levels"] - before["levels"]
+    return 1e3 * (median(last) - median(before)) / levels if levels else None
+
+
+def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures) -> Split | None:
+    """Take a level of one vertex apart by the primitives.
+
+    How the engine separates levels is read off its row of the table (``choice``, as the study kept
+    it) and its counters: barriers a level inside the kernel, launches a level by the host, or else
+    nodes of a graph.
+    """
+    level = level_slope(rows)
+    if level is None:
+        return None
+    row = max(rows, key=lambda row: row["levels"])
+    threads, turns = row["block_threads"], choice["levels_per_turn"]
+    levels = row["levels"]
+    barriers, launches, syncs = (
+        row[name] / levels for name in ("barriers", "launches", "host_syncs")
+    )
+    main = max(row["regimes"], key=lambda name: row["regimes"][name]["levels"])
+    in_tier = main in choice["in_tier"]
+    barrier: float | None
+    if in_tier:
+        barrier, by = _tier_barrier(main, row, figures)
+    elif choice["cooperative"]:
+        each = figures.nearest("grid_sync", blocks=_blocks(row["shape"]), threads=threads)
+        barrier, by = each and each * barriers, f"{barriers:.2f} barriers of the grid"
+    elif launches >= 0.5 and syncs >= 0.5:
+        each = figures.median("round_trip")
+        barrier, by = each and each * syncs, "launch, copy and wait"
+    elif launches >= 0.5:
+        each, wait = figures.median("launch_queued"), figures.median("round_trip")
+        both = None if each is None or wait is None else each * launches + wait * syncs
+        barrier, by = both, f"{launches:.2f} queued launches, {syncs:.2f} round trips"
+    elif choice["while_nodes"] and row["ran"] == choice["engine"]:
+        node, turn = figures.per_node(), figures.median("while_turn")
+        each = None
+        if node is not None and turn is not None:
+            each = node + (turn - node) / turns
+        barrier, by = each, f"a node, and a turn every {turns}"
+    else:
+        barrier, by = figures.per_node(), "a graph's node"
+    load = figures.median("dependent_load", memory="L2")
+    atomic = figures.median("dependent_atomic")
+    if in_tier:
+        loads, loads_by = load and PACKED_LOADS * load / 1e3, f"{PACKED_LOADS} load"
+    else:
+        both_known = load is not None and atomic is not None
+        loads = (GRID_LOADS * load + GRID_ATOMICS * atomic) / 1e3 if both_known else None  # type: ignore[operator]
+        loads_by = f"{GRID_LOADS} loads, {GRID_ATOMICS} atomics"
+    return Split(engine, level, barrier, by, loads, loads_by)
+
+
+def _blocks(shape: str) -> int:
+    """Blocks of a launch shape as it prints itself."""
+    return int(shape.split()[0]) if shape else 1
+
+
+def _tier_barrier(mapping: str, row: Row, figures: Figures) -> tuple[float | None, str]:
+    """What separates the levels of a tier, in microseconds, and what that is."""
+    threads = row["block_threads"]
+    if mapping.endswith("warp"):
+        return 0.0, "none, in one warp"
+    if mapping.endswith("block"):
+        nanoseconds = figures.nearest("block_sync", threads=threads)
+        return nanoseconds and nanoseconds / 1e3, "__syncthreads, at least one"
+    _, found, blocks = row["shape"].partition("clusters of ")
+    size = int(blocks.split()[0]) if found else 16
+    each = figures.nearest("cluster_barrier", blocks=size, threads=threads)
+    return each, "a cluster's barrier, at least one"
+
+
+def losses(searches: Sequence[Row], engine: str) -> list[tuple[Row, Row]]:
+    """Searches at which another engine was faster: the engine's row and the fastest one's."""
+    found = []
+    names = dict.fromkeys((row["sweep"], row["name"]) for row in searches)
+    for sweep, name in names:
+        timed = [
+            row
+            for row in searches
+            if (row["sweep"], row["name"]) == (sweep, name) and row.get("device_ms")
+        ]
+        own = [row for row in timed if row["engine"] == engine]
+        if not own:
+            continue
+        fastest = min(timed, key=median)
+        if fastest["engine"] != engine:
+            found.append((own[0], fastest))
+    return found
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that is read off a study's times.
+
+    ``simple`` and ``split`` are the models by engine, with one regime and with those of the
+    traces; ``best`` the engine of the least cost a level at the deep end.
+    """
+
+    simple: dict[str, Fit]
+    split: dict[str, Fit]
+    splits: dict[str, Split]
+    best: str | None
+
+    @property
+    def models(self) -> dict[str, Fit]:
+        """The models that predict: with regimes, where more than one was seen."""
+        return {
+            engine: self.split[engine] if len(self.split[engine].regimes) > 1 else simple
+            for engine, simple in self.simple.items()
+        }
+
+
+def analyse(study: Row) -> Analysis | None:
+    """What a study's times say; None where there are none."""
+    searches, engines = study["searches"], study["plan"]["engines"]
+    figures = Figures(study["primitives"])
+    splits = {}
+    for engine in engines:
+        rows = swept(searches, engine, DEPTH)
+        found = split_level(engine, study["engines"][engine], rows, figures)
+        if found is not None:
+            splits[engine] = found
+    simple = fits(searches, engines, split=False)
+    if not simple:
+        return None
+    best = min(splits, key=lambda engine: splits[engine].level) if splits else None
+    return Analysis(simple, fits(searches, engines, split=True), splits, best)
+
+
+def real_graphs(study: Row) -> list[Row]:
+    """The rows of the suite's graphs."""
+    return [row for row in study["searches"] if row["sweep"] == GRAPHS]

@@ -1,0 +1,185 @@
+"""Searches of the study: the two sweeps and the suite's graphs, by every engine.
+
+A row a graph and engine, every sample in it; a second, traced search says which mapping the device
+chose for how many levels and edges, and on the suite's graphs when each level began and ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from persistent_bfs.config import Config
+from persistent_bfs.device.base import (
+    Device,
+    DeviceInfo,
+    DeviceMemoryError,
+    LaunchTooLarge,
+)
+from persistent_bfs.graph import Graph
+from persistent_bfs.io import read_graph
+from persistent_bfs.measure import Measurement, find_problem, measure
+from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
+from persistent_bfs.result import LevelTrace
+from persistent_bfs.session import BFS, configure, with_tier
+from persistent_bfs.study.plan import ADVANCE, VARIANTS, Plan
+from persistent_bfs.study.suite import SUITE, prepare
+from persistent_bfs.tiers import AUTO
+
+Row = dict[str, Any]
+
+DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
+
+# How the reason begins why a row has no time: its answer was wrong.
+WRONG_ANSWER = "wrong answer"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One graph of a sweep, to be loaded when its turn has come."""
+
+    sweep: str
+    name: str
+
+    def load(self) -> tuple[Graph, int, ReferenceSearch, bool]:
+        """The graph, its source, what the reference answers, and whether it stands in."""
+        if self.sweep == GRAPHS:
+            (case,) = (case for case in SUITE if case.name == self.name)
+            return prepare(case)
+        graph = read_graph(self.name)
+        return graph, 0, bfs_reference(graph, 0), False
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """What a plan searches, in order.
+
+    Raises
+    ------
+    ValueError
+        The suite has no graph of a name.
+    """
+    known = {case.name for case in SUITE}
+    for name in plan.graphs:
+        if name not in known:
+            raise ValueError(f"the suite has no graph {name!r}; it has {', '.join(sorted(known))}")
+    return [
+        Task(sweep, name)
+        for sweep, names in ((DEPTH, plan.depths), (WIDTH, plan.widths), (GRAPHS, plan.graphs))
+        for name in names
+    ]
+
+
+def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
+    """All that a plan's searches of ``graph`` are compiled as, to be compiled side by side."""
+    found = set()
+    for name in plan.engines:
+        how: dict[str, Any] = dict(VARIANTS[name])
+        tiers = how.pop("tiers", AUTO)
+        for trace in (False, True):
+            usual = configure(graph, advance=ADVANCE, trace=trace, **how)
+            found.add(with_tier(usual, graph, tiers, info)[0])
+    return found
+
+
+def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
+    """Search one graph by every engine of the plan; a row as soon as it is measured."""
+    graph, source, expected, stands_in = task.load()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(device.compile, configs(plan, graph, device.info)))
+    common = {
+        "sweep": task.sweep,
+        "name": task.name,
+        "graph": graph.name,
+        "stands_in": stands_in,
+        "vertices": graph.vertices,
+        "arcs": graph.arcs,
+        "source": source,
+    }
+    for engine in plan.engines:
+        try:
+            yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
+        except (LaunchTooLarge, DeviceMemoryError, WrongAnswer) as refused:
+            wrong = f"{WRONG_ANSWER}: " if isinstance(refused, WrongAnswer) else ""
+            reason = " ".join(str(refused).split())
+            yield common | {"engine": engine, "refused": wrong + reason}
+
+
+def _row(
+    device: Device,
+    plan: Plan,
+    engine: str,
+    graph: Graph,
+    source: int,
+    expected: ReferenceSearch,
+    sweep: str,
+) -> Row:
+    how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
+    with BFS(graph, **how) as session:
+        measured = measure(
+            session, source, repeat=plan.repeat, expected=expected.distances, l2=plan.l2
+        )
+        shape, config = session.shape, session.config
+    with BFS(graph, trace=True, **how) as session:
+        traced = session.run(source)
+        problem = measured.problem or find_problem(graph, traced, expected=expected.distances)
+        trace = traced.trace or []
+    result = measured.result
+    if problem is not None:
+        raise WrongAnswer(problem)
+    return {
+        "engine": engine,
+        "refused": None,
+        "ran": result.engine,
+        "shape": shape,
+        "tier": config.tier,
+        "block_threads": config.block_threads,
+        "levels": result.levels,
+        "reached": result.reached,
+        "edges": sum(row.edges for row in trace),
+        "launches": result.counters.launches,
+        "host_syncs": result.counters.host_syncs,
+        "barriers": result.counters.barriers,
+        "counts": result.counters.device or None,
+        **_samples(measured),
+        "regimes": regimes(trace),
+        "trace": _trace(trace) if sweep == GRAPHS else None,
+    }
+
+
+def _samples(measured: Measurement) -> Row:
+    return {
+        "device_ms": None if measured.device is None else list(measured.device.samples),
+        "wall_ms": None if measured.wall is None else list(measured.wall.samples),
+    }
+
+
+def regimes(trace: Iterable[LevelTrace]) -> Row:
+    """Levels and edges by the mapping that the device chose for them.
+
+    Examples
+    --------
+    >>> narrow = LevelTrace(0, 1, 2, "warp", "push", None, None)
+    >>> wide = LevelTrace(1, 2, 500, "thread", "push", None, None)
+    >>> regimes([narrow, wide])
+    {'warp': {'levels': 1, 'edges': 2}, 'thread': {'levels': 1, 'edges': 500}}
+    """
+    found: dict[str, Row] = {}
+    for level in trace:
+        regime = found.setdefault(level.mapping, {"levels": 0, "edges": 0})
+        regime["levels"] += 1
+        regime["edges"] += level.edges
+    return found
+
+
+def _trace(trace: list[LevelTrace]) -> Row:
+    """A trace by columns, which take less room."""
+    timed = bool(trace) and trace[0].begin_ns is not None
+    return {
+        "frontier": [level.frontier for level in trace],
+        "edges": [level.edges for level in trace],
+        "begin_ns": [level.begin_ns for level in trace] if timed else None,
+        "ns": [level.ns for level in trace] if timed else None,
+    }

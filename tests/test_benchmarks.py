@@ -1,0 +1,205 @@
+"""The benchmarks run, count, and compare only what may be compared."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from pytest_benchmark.utils import PercentageRegressionCheck
+
+from persistent_bfs.device import emulated_problem
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = ROOT / "benchmarks"
+
+emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ratios = load("ratios")
+
+
+def bench(*arguments: str, code: int = 0) -> str:
+    """Run one benchmark file on the emulated device in a process of its own."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--device=emulated"]
+    # Inside a worker of xdist the benchmarks would think that they are one, too.
+    environment = {key: v for key, v in os.environ.items() if not key.startswith("PYTEST_XDIST")}
+    environment["PYTHONPATH"] = str(ROOT)
+    answer = subprocess.run(
+        [*command, "--benchmark-disable-gc", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    output = answer.stdout + answer.stderr
+    assert answer.returncode == code, output
+    return output
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a run on the emulated device keeps."""
+    file = tmp_path_factory.mktemp("benchmarks") / "kept.json"
+    output = bench(
+        "benchmarks/bench_depth.py", "-k", "path:4 or path:1-", f"--benchmark-json={file}"
+    )
+    assert "its times mean nothing" in output
+    assert "medians over" not in output
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+@emulated
+def test_what_is_kept_says_what_was_asked_and_of_which_device(kept: dict[str, Any]) -> None:
+    assert kept["machine_info"]["device"]["kind"] == "emulated"
+    assert "no clocks" in kept["machine_info"]["clocks"]["problem"]
+    found = {row["name"]: row for row in kept["benchmarks"]}
+    assert set(found) == {
+        f"test_depth[{graph}-{loop}]" for graph in ("path:1", "path:4") for loop in ratios.LOOPS
+    }
+    row = found["test_depth[path:4-host_loop]"]
+    assert row["group"] == "path:4"
+    told = row["extra_info"]
+    assert (told["levels"], told["reached"]) == (4, 4)
+    assert (told["launches"], told["host_syncs"]) == (4, 4)
+    assert told["device_ms"] is told["wall_over_device"] is told["teps"] is None
+    assert told["counts"]["atomics"] > 0
+    assert told["l2"] == "warm"
+
+
+def written(folder: Path, kept: dict[str, Any], factors: dict[str, float], **device: Any) -> Path:
+    """A kept run whose times are scaled by the end of a benchmark's id."""
+    run = json.loads(json.dumps(kept))
+    run["machine_info"]["device"] |= device
+    for row in run["benchmarks"]:
+        for end, factor in factors.items():
+            if row["name"].endswith(end):
+                row["stats"] = {
+                    name: value * factor if isinstance(value, float) else value
+                    for name, value in row["stats"].items()
+                }
+    file = folder / "0001_kept.json"
+    file.write_text(json.dumps(run))
+    return file
+
+
+COMPARED = ("benchmarks/bench_depth.py", "-k", "path:4 or path:1-")
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("factors", "options", "fails"),
+    [
+        # A machine ever so much faster: slower now by the clock, by the ratios the same but for
+        # the noise of a busy machine.
+        ({"]": 1e-7}, (), True),
+        ({"]": 1e-7}, ("--compare-ratios",), False),
+        # One engine alone was faster: that is what the ratios are for.
+        ({"-persistent]": 1e-7}, ("--compare-ratios",), True),
+    ],
+)
+def test_ratios_are_compared_in_place_of_times(
+    tmp_path: Path,
+    kept: dict[str, Any],
+    factors: dict[str, float],
+    options: tuple[str, ...],
+    fails: bool,
+) -> None:
+    file = written(tmp_path, kept, factors)
+    how = (f"--benchmark-compare={file}", "--benchmark-compare-fail=min:1000000%", *options)
+    output = bench(*COMPARED, *how, code=1 if fails else 0)
+    assert ("Performance has regressed" in output) == fails
+    if fails and options:
+        assert "ratio to host_loop" in output
+        assert "host_batched" not in output.partition("Performance has regressed")[2]
+
+
+@emulated
+def test_a_run_of_another_gpu_is_refused_unless_asked_for(
+    tmp_path: Path, kept: dict[str, Any]
+) -> None:
+    file = written(tmp_path, kept, {}, name="another GPU")
+    how = (*COMPARED, f"--benchmark-compare={file}")
+    output = bench(*how, code=4)
+    assert "are of another GPU" in output
+    assert "--compare-devices" in output
+    bench(*how, "--compare-devices")
+
+
+def test_a_baseline_is_that_of_the_same_test_and_graph() -> None:
+    names = ["f::t[g-host_loop]", "f::t[g-persistent]", "f::t[g-persistent-no-tier]"]
+    assert [ratios.baseline_of(name, names) for name in names] == ["f::t[g-host_loop]"] * 3
+    assert ratios.baseline_of("f::u[g-persistent]", names) is None
+    assert ratios.baseline_of("f::t[h]", names) is None
+    assert ratios.ratios({"t[g-host_loop]": 2.0, "t[g-persistent]": 1.0, "t[h]": 5.0}) == {
+        "t[g-host_loop]": 1.0,
+        "t[g-persistent]": 0.5,
+    }
+
+
+class Row(dict[str, Any]):
+    def __init__(self, fullname: str, median: float) -> None:
+        super().__init__(median=median)
+        self.fullname = fullname
+        self.group = "g"
+        self.stats = SimpleNamespace(data=[median])
+
+
+@pytest.mark.parametrize(("before", "told"), [(0.25, False), (0.2, True)])
+def test_a_ratio_fails_by_as_much_as_the_check_allows(before: float, told: bool) -> None:
+    rows = [Row("t[g-host_loop]", 40.0), Row("t[g-persistent]", 10.0)]
+    kept = {
+        "t[g-host_loop]": {"stats": {"median": 1.0}},
+        "t[g-persistent]": {"stats": {"median": before}},
+    }
+    session = SimpleNamespace(benchmarks=rows, compared_mapping={Path("kept"): kept})
+    check = ratios.RatioCheck(PercentageRegressionCheck("median", 10), session)
+    found = check.fails(rows[1], {"path": "kept"})
+    assert (found is not None) == told
+    assert check.fails(rows[0], {"path": "kept"}) is None
+
+
+def test_the_ratios_are_shown_smallest_first() -> None:
+    lines: list[str] = []
+    terminal = SimpleNamespace(
+        section=lambda title, **_: lines.append(title),
+        write_line=lambda line, **_: lines.append(line),
+    )
+    rows = [
+        *(Row("f::t[g-host_loop]", 4.0), Row("f::t[g-host_batched]", 3.0)),
+        Row("f::t[g-persistent]", 1.0),
+    ]
+    ratios.show(terminal, rows)
+    assert lines == [
+        "medians over host_loop of the same run",
+        "g",
+        "     0.2500  t[g-persistent]",
+        "     0.7500  t[g-host_batched]",
+        "     1.0000  t[g-host_loop]",
+    ]
+
+
+def test_every_benchmark_file_says_what_it_measures() -> None:
+    files = {path.stem for path in BENCHMARKS.glob("bench_*.py")}
+    assert files == {
+        *("bench_engines", "bench_advance", "bench_depth"),
+        *("bench_primitives", "bench_python_call"),
+    }

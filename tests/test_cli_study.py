@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from study_data import made_study
+
+from persistent_bfs import ENGINES, cli
+from persistent_bfs.device import cuda_problem, emulated_problem
+from persistent_bfs.study import run
+from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
+from persistent_bfs.study.suite import SUITE, prepare
+
+emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
+
+KEPT = Path(__file__).parent / "study-emulated.json"
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(cli.main, ["study", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A whole quick study of the emulated device, and what it printed."""
+    folder = tmp_path_factory.mktemp("study") / "made" / "here"
+    plots = () if HAS_MATPLOTLIB else ("--no-plots",)
+    result = call("--quick", "--device", "emulated", "--out", str(folder), "--json", *plots)
+    assert result.exit_code == 0, result.output
+    assert "the emulated device tells no time" in result.stderr
+    return folder, json.loads(result.stdout)
+
+
+@emulated
+def test_a_quick_study_from_one_end_to_the_other(taken: tuple[Path, dict[str, Any]]) -> None:
+    folder, summary = taken
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("report.html", "report.md", "study.json")
+    ]
+    study = run.read(folder / "study.json")
+    plan = Plan.from_summary(study["plan"])
+    assert plan == Plan.of("emulated", quick=True)
+    assert summary["models"] is summary["levels"] is summary["best"] is None
+    assert summary["refused"] == []
+    names = [*plan.depths, *plan.widths, *plan.graphs]
+    assert [(row["name"], row["engine"]) for row in study["searches"]] == [
+        (name, engine) for name in names for engine in VARIANTS
+    ]
+    for row in study["searches"]:
+        assert row["device_ms"] is row["wall_ms"] is None
+        assert sum(part["levels"] for part in row["regimes"].values()) == row["levels"]
+        assert sum(part["edges"] for part in row["regimes"].values()) == row["edges"]
+    assert not (folder.parent / "here.part").exists()
+
+
+@emulated
+def test_what_grows_with_the_levels_is_what_each_engine_pays(
+    taken: tuple[Path, dict[str, Any]],
+) -> None:
+    study = run.read(taken[0] / "study.json")
+    for row in study["searches"]:
+        if row["sweep"] == "graphs":
+            continue
+        levels = row["levels"]
+        if row["engine"] == "host_loop":
+            assert (row["launches"], row["host_syncs"], row["barriers"]) == (levels, levels, 0)
+        if ENGINES[VARIANTS[row["engine"]]["engine"]].cooperative:
+            assert (row["launches"], row["host_syncs"]) == (1, 1)
+        if row["sweep"] == "depth":
+            # Every arc of a path is looked at once, from both ends.
+            assert (row["levels"], row["edges"]) == (row["vertices"], 2 * (row["vertices"] - 1))
+
+
+@emulated
+def test_the_same_machine_counts_the_same(
+    taken: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    kept = taken[0] / "study.json"
+    how = ("--from", str(kept), "--against", str(kept), "--out", str(tmp_path), "--no-plots")
+    assert call(*how).exit_code == 0
+    assert "all counts are equal" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="Matplotlib is not installed")
+def test_telling_anew_changes_nothing(tmp_path: Path) -> None:
+    kept = tmp_path / "study.json"
+    kept.write_text(KEPT.read_text())
+    texts = []
+    for _ in range(2):
+        result = call("--from", str(kept))
+        assert result.exit_code == 0, result.output
+        texts.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
+    assert texts[0] == texts[1]
+    assert kept.read_text() == KEPT.read_text()
+
+
+def test_a_gpus_study_is_summed_up(tmp_path: Path) -> None:
+    kept = tmp_path / "study.json"
+    kept.write_text(run.dump(made_study()))
+    result = call("--from", str(kept), "--no-plots", "--json")
+    summary = json.loads(result.stdout)
+    assert [row["engine"] for row in summary["models"]] == list(VARIANTS)
+    assert all(row["worst"] < 0.05 for row in summary["models"])
+    table = call("--from", str(kept), "--no-plots").stdout
+    assert "made GPU" in table
+    assert "µs a level" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--from", "nowhere.json"), "nowhere.json"),
+        (("--from", str(KEPT), "--quick"), "--from measures nothing: leave out --quick"),
+        (("--from", str(KEPT), "--repeat", "3"), "leave out --repeat"),
+        (("--from", str(KEPT), "--l2", "cold"), "leave out --l2"),
+        (("--from", str(KEPT), "--device", "emulated"), "leave out --device"),
+        (("--repeat", "0"), "0 is not in the range x>=1"),
+        (("--l2", "hot"), "'hot' is not one of 'warm', 'cold'"),
+        (("--device", "reference", "--no-plots"), "study needs a device that runs kernels"),
+        (("--device", "tpu", "--no-plots"), "unknown device 'tpu'"),
+        (("--from", __file__), "is not a study: line 1"),
+        (("--from", str(KEPT), "--out", __file__), "is a file"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+
+
+@emulated
+def test_a_study_that_could_not_be_compared_is_not_even_begun(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run, "take", lambda *_, **__: pytest.fail("it was measured"))
+    how = ("--device", "emulated", "--against", str(KEPT), "--no-plots", "--out", str(tmp_path))
+    result = call(*how)
+    assert result.exit_code == 2
+    assert "these studies cannot be compared: quick: no and yes" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("persistent_bfs.study.report.plots_problem", lambda: "no Matplotlib")
+    result = call("--quick", "--device", "emulated")
+    assert (result.exit_code, result.stderr) == (2, "error: no Matplotlib\n")
+
+
+@pytest.mark.skipif(cuda_problem() is None, reason="a GPU can be used here")
+def test_a_gpu_that_is_not_there_is_one_line() -> None:
+    result = call("--device", "cuda", "--no-plots")
+    assert (result.exit_code, result.stderr) == (3, f"error: {cuda_problem()}\n")
+
+
+@emulated
+def test_a_wrong_answer_has_no_time_and_its_own_exit_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sweeps = sys.modules["persistent_bfs.study.sweeps"]
+    right = sweeps.measure
+
+    def wrong_once(session: Any, *arguments: Any, **how: Any) -> Any:
+        from dataclasses import replace
+
+        found = right(session, *arguments, **how)
+        is_it = session.graph.vertices == 4 and session.config.tier != "none"
+        return replace(found, problem="vertex 3 differs") if is_it else found
+
+    monkeypatch.setattr(sweeps, "measure", wrong_once)
+    small = Plan("emulated", True, "warm", 1, tuple(VARIANTS), depth_specs(2), (), ())
+    monkeypatch.setattr(Plan, "of", lambda *_, **__: small)
+    result = call("--device", "emulated", "--no-plots", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("wrong answer")]
+    assert line == "wrong answer: persistent on path:4: vertex 3 differs"
+
+
+@pytest.mark.parametrize("kind", ["cuda", "emulated"])
+@pytest.mark.parametrize("quick", [False, True])
+def test_plans_have_what_the_study_promises(kind: str, quick: bool) -> None:
+    plan = Plan.of(kind, quick=quick)
+    assert plan.engines == tuple(VARIANTS)
+    assert plan.depths[0] == "path:1"
+    assert Plan.from_summary(json.loads(json.dumps(plan.summary()))) == plan
+    if (kind, quick) == ("cuda", False):
+        assert plan.depths[-1] == "path:16384"
+        assert plan.widths[0] == "grid:1x8192"
+        assert plan.widths[-1] == "grid:4096x4097"
+
+
+def test_every_engine_is_compared_and_those_with_tiers_without_them_too() -> None:
+    engines = [how["engine"] for how in VARIANTS.values()]
+    assert set(engines) == set(ENGINES)
+    for name, row in ENGINES.items():
+        assert VARIANTS[name] == {"engine": name}
+        assert engines.count(name) == (2 if row.tiers else 1)
+
+
+def test_widths_that_do_not_fit_their_levels_are_refused() -> None:
+    with pytest.raises(ValueError, match="it takes 7"):
+        width_specs(4, 6)
+
+
+def test_a_file_of_the_suite_is_found_or_another_graph_stands_in(tmp_path: Path) -> None:
+    (case,) = (case for case in SUITE if case.name == "maze")
+    small = case._replace(graph="maze.txt", stand_in="maze:4x4")
+    missing = prepare(small, tmp_path)
+    assert (missing.stands_in, missing.graph.vertices) == (True, 16)
+    (tmp_path / "maze.txt").write_text("0 1\n1 2\n")
+    prepare.cache_clear()
+    found = prepare(small, tmp_path)
+    assert (found.stands_in, found.graph.vertices) == (False, 3)
+    assert found.expected.distances.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("case", [case for case in SUITE if case.small], ids=str)
+def test_small_cases_are_small(case: Any) -> None:
+    prepared = prepare(case)
+    assert prepared.graph.vertices <= 6_000
+    assert not prepared.stands_in
+    deep = len(prepared.expected.frontier_sizes) > 20
+    assert deep == case.deep

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import study_data
+from study_data import cost, grid_row, made_study, path_row, search
+
+from persistent_bfs.config import ENGINES
+from persistent_bfs.study import model
+from persistent_bfs.study.model import Wins, analyse, fit, solve, wins
+from persistent_bfs.study.plan import VARIANTS
+
+SHAPES = [path_row(1 << k) for k in range(15)] + [
+    grid_row(1 << k, 8193 - (1 << k)) for k in range(13)
+]
+
+
+def made_rows(engine: str, noise: float, seed: int) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    return [search(shape, engine, noise, rng) for shape in SHAPES]
+
+
+@pytest.mark.parametrize("engine", VARIANTS)
+def test_a_model_is_recovered_from_exact_data(engine: str) -> None:
+    found = fit(engine, made_rows(engine, 0.0, 1))
+    values = [found.value(term) for term in (model.FIXED, model.LEVEL, model.EDGE)]
+    assert values == pytest.approx(cost(engine), rel=1e-9)
+    assert found.worst < 1e-9
+
+
+def test_intervals_cover_what_is_true_about_as_often_as_they_say() -> None:
+    true = dict(zip((model.FIXED, model.LEVEL, model.EDGE), cost("persistent"), strict=True))
+    covered = dict.fromkeys(true, 0)
+    runs = 100
+    for seed in range(runs):
+        found = fit("persistent", made_rows("persistent", 0.05, seed))
+        for coefficient in found.coefficients:
+            assert coefficient.low <= coefficient.value <= coefficient.high
+            covered[coefficient.term] += (
+                coefficient.low <= true[coefficient.term] <= coefficient.high
+            )
+    # 95 % of 100, give or take four standard deviations of a binomial.
+    for term, times in covered.items():
+        assert times >= 95 - 4 * 2.2, term
+
+
+def test_intervals_shrink_with_the_noise() -> None:
+    wide, narrow = (
+        fit("persistent", made_rows("persistent", noise, 3)).coefficients for noise in (0.05, 0.005)
+    )
+    for one, other in zip(wide, narrow, strict=True):
+        assert one.high - one.low > 5 * (other.high - other.low)
+
+
+def test_a_coefficient_that_would_be_negative_is_zero_and_its_interval_reaches_up() -> None:
+    # Time falls with the second feature: only zero is left for it.
+    values, intervals = solve([[1, x] for x in range(1, 9)], [10 - 0.1 * x for x in range(1, 9)])
+    assert values[1] == 0
+    assert intervals[1, 0] == 0
+    assert intervals[1, 1] > 0
+    assert 9 < values[0] < 10
+
+
+def test_errors_are_relative() -> None:
+    # Three cheap points and one dear one that is off by a tenth: absolute errors would follow it.
+    features = [[1.0, 1.0], [1.0, 2.0], [1.0, 3.0], [1.0, 10_000.0]]
+    times = [11.0, 12.0, 13.0, 1.1 * 10_010.0]
+    values, _ = solve(features, times)
+    relative = np.asarray(features) @ values / times - 1
+    assert np.abs(relative[:3]).max() < 0.05
+
+
+def test_as_many_points_as_coefficients_leave_intervals_open() -> None:
+    _, intervals = solve([[1.0, 1.0], [1.0, 2.0]], [3.0, 4.0])
+    assert np.isinf(intervals[:, 1]).all()
+    assert (intervals[:, 0] == 0).all()
+
+
+def test_too_few_searches_are_refused() -> None:
+    rows = made_rows("persistent", 0.0, 1)[:2]
+    with pytest.raises(ValueError, match="persistent: 2 searches are too few"):
+        fit("persistent", rows)
+
+
+def with_regimes(engine: str) -> list[dict[str, Any]]:
+    """Searches whose narrow levels cost less than the others, both exactly."""
+    rows = made_rows(engine, 0.0, 1)
+    for number, row in enumerate(rows):
+        wide = 0 if row["sweep"] == "depth" else row["levels"] * (number - 15) // 13
+        narrow = row["levels"] - wide
+        edges = row["edges"] // (number % 3 + 1) if wide else row["edges"]
+        row["regimes"] = {"one block": {"levels": narrow, "edges": edges}}
+        if wide:
+            row["regimes"]["thread"] = {"levels": wide, "edges": row["edges"] - edges}
+        time = 0.03 + 0.0005 * narrow + 0.003 * wide + 1e-6 * edges + 4e-7 * (row["edges"] - edges)
+        row["device_ms"] = [time] * 3
+    return rows
+
+
+def test_regimes_are_told_apart_where_one_model_does_not_do() -> None:
+    rows = with_regimes("persistent")
+    assert fit("persistent", rows).worst > 0.15
+    found = fit("persistent", rows, split=True)
+    assert found.worst < 1e-6
+    assert found.regimes == ("one block", "thread")
+    assert found.value(model.LEVEL, "one block") == pytest.approx(0.0005, rel=1e-3)
+    assert found.value(model.LEVEL, "thread") == pytest.approx(0.003, rel=1e-3)
+    assert found.value(model.EDGE, "one block") == pytest.approx(1e-6, rel=1e-3)
+    assert found.predict(rows[-1]) == pytest.approx(rows[-1]["device_ms"][0])
+    path = max((row for row in rows if row["sweep"] == "depth"), key=lambda row: row["levels"])
+    slope = 0.0005 + 1e-6 * path["edges"] / path["levels"]
+    assert model.depth_line(found, path) == pytest.approx((0.03, slope), rel=1e-3)
+    unknown = rows[-1] | {"regimes": {"warp": {"levels": 1, "edges": 1}}}
+    assert found.predict(unknown) is None
+
+
+def brute(here: tuple[float, float], there: tuple[float, float], most: int) -> list[int]:
+    return [x for x in range(1, most + 1) if here[0] + here[1] * x < there[0] + there[1] * x]
+
+
+def test_where_one_line_is_under_another_is_what_trying_all_finds() -> None:
+    rng = random.Random(7)
+    most, kinds = 50, set()
+    for _ in range(500):
+        here, there = ((rng.randrange(40) / 4, rng.randrange(12) / 4) for _ in range(2))
+        won, found = brute(here, there, most), wins(here, there, most=most)
+        if not won:
+            assert found == Wins(None), (here, there)
+        elif len(won) == most:
+            assert found == Wins(1), (here, there)
+        elif won[0] == 1:
+            assert found == Wins(1, won[-1]), (here, there)
+        else:
+            assert found == Wins(won[0]), (here, there)
+        kinds.add((found.first is None, found.first == 1, found.last is None))
+    assert len(kinds) == 4  # never, always, up to, from
+
+
+def test_break_even_of_made_engines_is_that_of_their_costs() -> None:
+    analysis = analyse(made_study(noise=0.0))
+    assert analysis is not None
+    for name in VARIANTS:
+        if name == model.BASELINE:
+            continue
+        fixed, level, edge = cost(name)
+        base_fixed, base_level, base_edge = cost(model.BASELINE)
+        gain = base_level - level + 2 * (base_edge - edge)
+        first = max(1, int((fixed - base_fixed) / gain) + 1)
+        # A level of two edges, as of a path that has no ends.
+        path = {"levels": 10, "edges": 20, "regimes": {"warp": {"levels": 10, "edges": 20}}}
+        found = wins(
+            model.depth_line(analysis.simple[name], path),
+            model.depth_line(analysis.simple[model.BASELINE], path),
+        )
+        assert found == Wins(first), name
+
+
+def test_the_best_engine_loses_where_its_fixed_cost_shows() -> None:
+    study = made_study(noise=0.0)
+    analysis = analyse(study)
+    assert analysis is not None
+    assert analysis.best is not None
+    own, own_level, _ = cost(analysis.best)
+    assert own_level == min(cost(name)[1] for name in VARIANTS)
+    lost = {
+        row["name"]: fast["engine"] for row, fast in model.losses(study["searches"], analysis.best)
+    }
+    # A search of one level is won by the least of fixed cost and a level.
+    cheapest = min(VARIANTS, key=lambda name: cost(name)[0] + cost(name)[1])
+    assert lost["path:1"] == cheapest
+    assert "path:16384" not in lost
+    assert own > cost(cheapest)[0]
+
+
+def test_a_level_is_split_by_what_the_engine_does_between_two() -> None:
+    study = made_study(noise=0.0)
+    analysis = analyse(study)
+    assert analysis is not None
+    loads = (5 * 250 + 2 * 300) / 1e3
+    for name, how in VARIANTS.items():
+        row = ENGINES[how["engine"]]
+        split = analysis.splits[name]
+        assert split.level == pytest.approx(1e3 * (cost(name)[1] + 2 * cost(name)[2]), rel=1e-6)
+        if row.cooperative:
+            assert split.barrier == pytest.approx(1.0, rel=0.02), name
+        assert split.loads == pytest.approx(loads, rel=0.02)
+        assert split.rest == pytest.approx(split.level - split.barrier - split.loads)
+    assert analysis.splits[model.BASELINE].barrier == pytest.approx(17, rel=0.02)
+    (turning,) = [name for name, row in ENGINES.items() if row.while_nodes]
+    node, turn, turns = 1.5, 5.0, study["engines"][turning]["levels_per_turn"]
+    expected = ((turns - 1) * node + turn) / turns
+    assert analysis.splits[turning].barrier == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "shape", "barrier"),
+    [
+        ("one warp", "132 blocks of 256 threads", 0.0),
+        ("one block", "132 blocks of 256 threads", 0.015),
+        ("one cluster", "128 blocks of 256 threads in clusters of 16", 0.36),
+        ("one cluster", "128 blocks of 256 threads in clusters of 2", 0.22),
+    ],
+)
+def test_in_a_tier_the_barrier_is_the_tiers(mapping: str, shape: str, barrier: float) -> None:
+    study = made_study(noise=0.0)
+    figures = model.Figures(study["primitives"])
+    rows = [
+        row
+        | {
+            "barriers": 2,
+            "shape": shape,
+            "regimes": {mapping: {"levels": row["levels"], "edges": row["edges"]}},
+        }
+        for row in study["searches"]
+        if row["sweep"] == "depth" and row["engine"] == "persistent"
+    ]
+    split = model.split_level("persistent", study["engines"]["persistent"], rows, figures)
+    assert split is not None
+    assert split.barrier == pytest.approx(barrier, rel=0.02)
+    assert split.loads == pytest.approx(0.25, rel=0.02)
+
+
+def test_without_times_there_is_no_analysis() -> None:
+    study = made_study()
+    for row in study["searches"]:
+        row["device_ms"] = None
+    assert analyse(study) is None
+
+
+def test_a_refused_search_is_left_out() -> None:
+    study = made_study(noise=0.0)
+    last = next(iter(reversed(VARIANTS)))
+    kept = []
+    for row in study["searches"]:
+        if row["engine"] == last and row["sweep"] == "width":
+            same = ("sweep", "name", "graph", "vertices", "arcs", "source", "engine")
+            kept.append({name: row[name] for name in same} | {"refused": "too large"})
+        else:
+            kept.append(row)
+    study["searches"] = kept
+    analysis = analyse(study)
+    assert analysis is not None
+    assert len(analysis.simple[last].residuals) == 15
+
+
+def test_the_made_costs_are_of_engines_that_there_are() -> None:
+    assert len(VARIANTS.keys() & study_data.COSTS.keys()) >= 3

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import ENGINES, TIERS, Config, choose
+from persistent_bfs.config import ENGINES, PROGRAMS, TIERS, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
@@ -94,7 +94,7 @@ def configure(
     may have others.
     """
     engine = "persistent" if engine == "auto" else engine
-    row = choose(ENGINES, engine, "engine")
+    row = PROGRAMS.get(engine) or choose(ENGINES, engine, "engine")
     allowed = check_tiers(tiers)
     tier = allowed[0] if len(allowed) == 1 else NONE
     if block_threads is None:

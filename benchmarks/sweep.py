@@ -100,10 +100,24 @@ def engines() -> Iterator[tuple[str, Choice]]:
             yield f"{engine}, {tier}, {advance}", choice
 
 
+def deep() -> Iterator[tuple[str, Choice]]:
+    """The naive loop and what ``auto`` picks, with every level on the grid between them."""
+    yield "host_loop", {"engine": "host_loop"}
+    yield "persistent, no tier", {"engine": "persistent", "tiers": "none"}
+    yield "auto", {}
+
+
 SWEEPS = {
-    sweep.__name__: sweep for sweep in (mappings, directions, appends, tiers, shapes, engines)
+    sweep.__name__: sweep for sweep in (deep, mappings, directions, appends, tiers, shapes, engines)
 }
-GRAPHS_OF = {"tiers": DEEP, "directions": WIDE, "appends": WIDE}
+SMALL = (
+    "matrix-jagmesh7-pattern-symmetric.mtx",
+    "internet-as-22july06.txt.gz",
+    "words-kjv",
+)
+DEEPEST = (*DEEP[:6], "road:3000x3000")
+
+GRAPHS_OF = {"deep": DEEPEST + SMALL, "tiers": DEEPEST, "directions": WIDE, "appends": WIDE}
 
 
 def load(name: str) -> Graph | None:
@@ -130,7 +144,7 @@ def main(sweep: str, output: Path, repeat: int) -> None:
             if graph is None:
                 click.echo(f"passed over: no {name}", err=True)
                 continue
-            source = 0 if name in DEEP else int(graph.degrees.argmax())
+            source = 0 if name in DEEP + DEEPEST else int(graph.degrees.argmax())
             expected = bfs_reference(graph, source).distances
             click.echo(f"{graph.name}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
             found: dict[str, float] = {}
@@ -150,7 +164,9 @@ def main(sweep: str, output: Path, repeat: int) -> None:
                         "choice": label,
                         "engine": measured.result.engine,
                         "levels": measured.result.levels,
+                        "tier": measured.result.tier,
                         "ms": measured.device.spread(),
+                        "wall_ms": measured.wall.spread() if measured.wall else None,
                     }
                 )
                 levels = measured.result.levels

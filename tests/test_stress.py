@@ -1,0 +1,30 @@
+"""The same search over and over: what a race that the emulated device cannot have would show in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import graph_file
+
+from persistent_bfs import BFS, read_graph
+from persistent_bfs.device import cuda_problem
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(cuda_problem() is not None, reason=str(cuda_problem())),
+]
+
+
+@pytest.mark.parametrize(("tiers", "repeats"), [("block", 1000), ("cluster", 200), ("none", 50)])
+def test_a_road_network_is_answered_alike_every_time(tiers: str, repeats: int) -> None:
+    graph = read_graph(Path(graph_file("road-USA-FLA.gr.xz")))
+    with BFS(graph, device="cuda", tiers=tiers) as search:
+        first = search.run(0)
+        expected = first.distances
+        assert (first.depth, first.reached) == (1920, 1_070_376)
+        for _ in range(repeats):
+            result = search.run(0)
+            assert (result.depth, result.enqueued) == (1920, 1_070_376)
+            np.testing.assert_array_equal(result.distances, expected)

@@ -181,11 +181,11 @@ __device__ __forceinline__ void cluster_arrive() {
 #endif
 }
 
-// As cluster_arrive, but what this thread wrote is made visible to its own block only: no fence of
-// all memory, which waits for the block's stores to L2 to be answered.
+// As cluster_arrive, but what this thread wrote is made visible to its own block only: by the
+// block's barrier, since any fence waits for the thread's stores to global memory to be answered.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
 #if PERSISTENT_BFS_CLUSTERS
-  __threadfence_block();
+  __syncthreads();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }

@@ -35,8 +35,8 @@ struct Layout {
   int capacity;
 
   static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
-  // Counters 0 to 2 are a frontier's slots, and rotate; what they are counted with is TALLY_EDGES
-  // and TALLY_VERTICES on. The others are the tier's own, from 4 on.
+  // Counters 0 to 2 are a frontier's slots, and rotate; TALLY on are the vertices in them. The
+  // others are the tier's own, from 4 on.
   static constexpr int COUNTERS = 32;
 
   __device__ __forceinline__ Slots slots(int which) const {
@@ -77,35 +77,29 @@ struct RunningReserve {
   }
 };
 
-// What the trace wants to know of a level: arcs walked, and vertices discovered. Counted in shared
-// memory beside the next frontier's slots, or by a warp that is alone in registers.
-constexpr int TALLY_EDGES = 12;
-constexpr int TALLY_VERTICES = 16;
+// How many vertices a level discovers, for the trace: the next frontier's slots where each vertex
+// has one, and else counted beside them, in shared memory or by a warp that is alone in a register.
+template <class Policy>
+constexpr bool TALLIES = Policy::trace && Policy::has_long_rows;
 
-__device__ __forceinline__ shared_address tally_edges(shared_address slot_counter) {
-  return slot_counter + 4 * TALLY_EDGES;
-}
-__device__ __forceinline__ shared_address tally_vertices(shared_address slot_counter) {
-  return slot_counter + 4 * TALLY_VERTICES;
+constexpr int TALLY = 12;  // from a slot counter to that of its vertices
+
+__device__ __forceinline__ shared_address tally_of(shared_address slot_counter) {
+  return slot_counter + 4 * TALLY;
 }
 
 struct SharedTally {
   shared_address slot_counter;
 
-  __device__ __forceinline__ void add_edges(int edges, int lane) const {
-    fetch_add_shared_if(lane == 0, tally_edges(slot_counter) + 4 * lane, edges);
-  }
-  __device__ __forceinline__ void add_vertices(int vertices, int lane) const {
-    fetch_add_shared_if(lane == 0, tally_vertices(slot_counter) + 4 * lane, vertices);
+  __device__ __forceinline__ void add(int vertices, int lane) const {
+    fetch_add_shared_if(lane == 0, tally_of(slot_counter) + 4 * lane, vertices);
   }
 };
 
 struct RegisterTally {
-  int& edges;
   int& vertices;
 
-  __device__ __forceinline__ void add_edges(int more, int) const { edges += more; }
-  __device__ __forceinline__ void add_vertices(int more, int) const { vertices += more; }
+  __device__ __forceinline__ void add(int more, int) const { vertices += more; }
 };
 
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
@@ -150,7 +144,7 @@ struct SlotVisit {
       if constexpr (Policy::predecessors) parameters.predecessors[v] = source;
     }
     work.found += discovered;
-    if constexpr (Policy::trace) tally.add_vertices(__popc(ballot), lane);
+    if constexpr (TALLIES<Policy>) tally.add(__popc(ballot), lane);
     const bool stored = discovered && slot < capacity;
     next.rows.store_if(stored, slot, first);
     if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
@@ -176,14 +170,6 @@ struct OwnSlots {
   }
 };
 
-// By whole warps; `valid` says that this lane has an arc.
-template <class Policy, class Tally>
-__device__ __forceinline__ void count_arcs(bool valid, int lane, const Tally& tally,
-                                           TierWork& work) {
-  if constexpr (Policy::counts_edges) work.edges += valid;
-  if constexpr (Policy::trace) tally.add_edges(__popc(__ballot_sync(FULL_WARP, valid)), lane);
-}
-
 // The arcs that the packed rows of hubs had no room for, each hub's by the whole warp; `vertex` is
 // the hub of a lane that read MORE_NEIGHBOURS.
 template <class Policy, class Visit>
@@ -199,7 +185,7 @@ __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& pa
       vertex_t v = NO_NEIGHBOUR;
       if (mine) v = __ldg(parameters.col_indices + begin + step + lane);
       if (lane == 0) count_lane_slots(WARP_SIZE);
-      count_arcs<Policy>(mine, lane, visit.tally, work);
+      if constexpr (Policy::counts_edges) work.edges += mine;
       const bool unvisited = visit.bits.look_unvisited(mine, v);
       visit(unvisited ? entry_of(v, degree_of(parameters, v)) : NO_NEIGHBOUR, unvisited, source);
     }
@@ -216,7 +202,7 @@ __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& p
   const bool valid = entry >= 0;
   vertex_t source = NO_VERTEX;
   if constexpr (Policy::predecessors) source = frontier.vertex(valid, arc);
-  count_arcs<Policy>(valid, lane, visit.tally, work);
+  if constexpr (Policy::counts_edges) work.edges += valid;
   visit(entry, valid, source);
   if constexpr (Policy::has_hubs) {
     const bool is_hub = entry == MORE_NEIGHBOURS;
@@ -252,72 +238,61 @@ __device__ __forceinline__ void enter_slots(const typename Policy::Parameters& p
   }
 }
 
-// The trace of a run of narrow levels, by the tier's leader. Times are in the multiprocessor's
-// cycles until the run is over.
+// The trace of a run of narrow levels, by the tier's leader, at one store a level: when it began, in
+// the multiprocessor's cycles, who ran it and how many vertices it had. What a record holds besides
+// follows when the run is over; its arcs are the frontier's, which the host knows.
 template <class Policy>
 struct NarrowTrace {
   const typename Policy::Parameters& parameters;
-  int entry;                   // the run's first level
-  SharedArray<int> clocks;     // 8 words: nanoseconds and cycles, at the run's begin and end
-
-  __device__ __forceinline__ NarrowTrace(const typename Policy::Parameters& parameters, int entry,
-                                         SharedArray<int> clocks)
-      : parameters(parameters), entry(entry), clocks(clocks) {}
+  const int entry;                // the run's first level
+  const SharedArray<int> clocks;  // 8 words: nanoseconds and cycles, at the run's begin and end
 
   // Before the first level.
-  __device__ __forceinline__ void enter(int size) const {
+  __device__ __forceinline__ void enter() const {
+    if constexpr (Policy::trace) tell_time(0);
+  }
+
+  // A level of `vertices` that began at `cycles`.
+  __device__ __forceinline__ void level(int level, unsigned long long cycles, Mapping mapping,
+                                        int vertices) const {
     if constexpr (Policy::trace) {
-      parameters.trace[entry].frontier_size = size;
-      tell_time(0);
+      *reinterpret_cast<int4*>(parameters.trace + level) = {
+          static_cast<int>(cycles), static_cast<int>(cycles >> 32), mapping, vertices};
     }
   }
 
-  __device__ __forceinline__ void begin(int level, Mapping mapping) const {
+  // After the last level, `level` - 1, which found `vertices`; the block's barrier comes after it.
+  __device__ __forceinline__ void leave(int level, int vertices) const {
     if constexpr (Policy::trace) {
-      const unsigned long long now = multiprocessor_cycles();
-      LevelRecord* const record = parameters.trace + level;
-      if (level > entry) record[-1].end_nanoseconds = now;
-      record[0].begin_nanoseconds = now;
-      record[0].mapping = mapping;
-      record[0].pulled = 0;
-    }
-  }
-
-  // What the level before `level` came to.
-  __device__ __forceinline__ void tally(int level, int edges, int vertices) const {
-    if constexpr (Policy::trace) {
-      if (level == entry) return;
-      parameters.trace[level - 1].edges = edges;
-      parameters.trace[level].frontier_size = vertices;
-    }
-  }
-
-  // After the last level, `level` - 1; a barrier of the block comes after it.
-  __device__ __forceinline__ void leave(int level) const {
-    if constexpr (Policy::trace) {
-      if (level > entry) parameters.trace[level - 1].end_nanoseconds = multiprocessor_cycles();
-      parameters.trace[level].end_nanoseconds = 0;
-      parameters.trace[level].edges = 0;
       tell_time(4);
+      LevelRecord& next = parameters.trace[level];
+      next.end_nanoseconds = 0;
+      next.edges = 0;
+      next.frontier_size = vertices;
     }
   }
 
-  // By the whole of the leader's block: the levels' times, as the device's clock has them.
-  __device__ __forceinline__ void tell_nanoseconds(int level) const {
+  // By the whole of the leader's block, after that: the records as the grid's levels have them, but
+  // that only the last one says when it ended; the others when the next one began.
+  __device__ __forceinline__ void complete(int level) const {
     if constexpr (Policy::trace) {
-      const unsigned long long first = time(0), first_cycles = time(2);
-      const unsigned long long last = time(4), last_cycles = time(6);
+      const unsigned long long first = time(0), last = time(4);
+      const unsigned long long first_cycles = time(2), last_cycles = time(6);
       const double nanoseconds_a_cycle =
           static_cast<double>(last - first) /
           static_cast<double>(last_cycles > first_cycles ? last_cycles - first_cycles : 1);
-      const auto at = [&](unsigned long long cycles) {
-        return first + static_cast<unsigned long long>(
-                           static_cast<double>(cycles - first_cycles) * nanoseconds_a_cycle);
-      };
       for (int i = entry + thread_in_block(); i < level; i += blockDim.x) {
+        const int4 told = *reinterpret_cast<const int4*>(parameters.trace + i);
+        const unsigned long long cycles =
+            static_cast<unsigned>(told.x) | static_cast<unsigned long long>(told.y) << 32;
+        const double after = static_cast<double>(cycles - first_cycles) * nanoseconds_a_cycle;
         LevelRecord& record = parameters.trace[i];
-        record.begin_nanoseconds = at(record.begin_nanoseconds);
-        record.end_nanoseconds = at(record.end_nanoseconds);
+        record.begin_nanoseconds = first + static_cast<unsigned long long>(after);
+        record.end_nanoseconds = i + 1 == level ? last : 0;
+        record.edges = FRONTIERS_OWN;
+        record.frontier_size = told.w;
+        record.mapping = static_cast<short>(told.z);
+        record.pulled = 0;
       }
     }
   }

@@ -68,7 +68,11 @@ enum Mapping : short {
   BY_ONE_CLUSTER = 6
 };
 
-// One level of a trace. Times are the device's own clock.
+// In a record's edges: those of its frontier's vertices, uncounted.
+constexpr unsigned long long FRONTIERS_OWN = ~0ull;
+
+// One level of a trace. Times are the device's own clock; one of a tier's levels may have no end but
+// the next one's begin.
 struct LevelRecord {
   unsigned long long begin_nanoseconds;
   unsigned long long end_nanoseconds;

@@ -30,6 +30,8 @@ NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 # cuda/tier/slots.cuh: what a block's shared memory holds beside the visited bits.
 SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 128
 
+FRONTIERS_OWN = 2**64 - 1  # in a trace record's edges: those of its vertices, uncounted
+
 NO_DEPTH_LIMIT = 2**31 - 1
 
 SLOT_PARTS = 2048  # of cuda/slots.cuh: sums of 8 bytes, with the slots behind them

@@ -372,6 +372,7 @@ class BFS:
     def _read_trace(self, levels: int) -> list[LevelTrace]:
         assert self._workspace is not None
         records = self._workspace["trace"].to_host(levels)
+        self._complete(records)
         timed = self.device is not None and self.device.info.kind == "cuda"
         first = int(records["begin_nanoseconds"][0])
         return [
@@ -386,6 +387,21 @@ class BFS:
             )
             for level, record in enumerate(records)
         ]
+
+    def _complete(self, records: npt.NDArray[Any]) -> None:
+        """Fill in what a tier leaves out of its levels' records, to be short about them."""
+        assert self._workspace is not None
+        own = records["edges"] == layout.FRONTIERS_OWN
+        if own.any():
+            distances = self._workspace["distances"].to_host()
+            reached = distances >= 0
+            edges = np.bincount(
+                distances[reached], weights=self.graph.degrees[reached], minlength=len(records)
+            )
+            records["edges"][own] = edges[: len(records)][own].astype(np.uint64)
+        begins, ends = records["begin_nanoseconds"], records["end_nanoseconds"]
+        goes_on = own[:-1] & (ends[:-1] == 0)
+        ends[:-1][goes_on] = begins[1:][goes_on]
 
     def _mapping(self, record: Any) -> str:
         """The mapping a level was expanded with; a pull is always a thread a vertex."""

@@ -79,10 +79,11 @@ struct Block {
 
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
+    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(24)}};
+    int vertices = size;  // of this frontier, to whoever speaks to the trace
     if (is_leader()) {
       begin_work(parameters);
-      trace.enter(size);
+      trace.enter();
     }
     __syncthreads();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
@@ -93,25 +94,20 @@ struct Block {
     do {
       if (slots <= warp_slots) {
         if (thread < WARP_SIZE) {
-          int edges = load_shared_at(tally_edges(spent));
-          int vertices = load_shared_at(tally_vertices(spent));
           do {
             if (lane == 0) {
-              trace.tally(now.level, edges, vertices);
-              trace.begin(now.level, BY_ONE_WARP);
+              trace.level(now.level, multiprocessor_cycles(), BY_ONE_WARP, vertices);
             }
-            edges = vertices = 0;
-            slots = warp_level(parameters, here, next, now.level, slots, lane,
-                               {edges, vertices}, work);
+            vertices = 0;
+            slots = warp_level(parameters, here, next, now.level, slots, lane, {vertices}, work);
+            if (!TALLIES<Policy>) vertices = slots;
             const Slots spent_slots = here;
             here = next;
             next = spent_slots;
             ++now.level;
           } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
           if (lane == 0) {
-            store_shared_at(spent, 0);
-            store_shared_at(tally_edges(spent), edges);
-            store_shared_at(tally_vertices(spent), vertices);
+            clear_counter(spent);
             clear_counter(growing);
             clear_counter(cleared);
             store_shared_at(told.at(0), slots);
@@ -131,11 +127,7 @@ struct Block {
       }
       if (thread == 0) {
         clear_counter(cleared);
-        if constexpr (Policy::trace) {
-          trace.tally(now.level, load_shared_at(tally_edges(spent)),
-                      load_shared_at(tally_vertices(spent)));
-          trace.begin(now.level, BY_ONE_BLOCK);
-        }
+        trace.level(now.level, multiprocessor_cycles(), BY_ONE_BLOCK, vertices);
       }
       level(parameters, here, next, now.level, slots, growing, thread, work);
       __syncthreads();
@@ -148,15 +140,14 @@ struct Block {
       cleared = spent_counter;
       ++now.level;
       slots = load_shared_at(spent);
+      if constexpr (Policy::trace) {
+        vertices = TALLIES<Policy> ? load_shared_at(tally_of(spent)) : slots;
+      }
     } while (slots > 0 && slots <= capacity && now.level < max_depth);
     if constexpr (Policy::trace) {
-      if (is_leader()) {
-        trace.tally(now.level, load_shared_at(tally_edges(spent)),
-                    load_shared_at(tally_vertices(spent)));
-        trace.leave(now.level);
-      }
+      if (is_leader()) trace.leave(now.level, vertices);
       __syncthreads();
-      trace.tell_nanoseconds(now.level);
+      trace.complete(now.level);
     }
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
@@ -164,10 +155,7 @@ struct Block {
  private:
   static __device__ __forceinline__ void clear_counter(shared_address counter) {
     store_shared_at(counter, 0);
-    if constexpr (Policy::trace) {
-      store_shared_at(tally_edges(counter), 0);
-      store_shared_at(tally_vertices(counter), 0);
-    }
+    if constexpr (TALLIES<Policy>) store_shared_at(tally_of(counter), 0);
   }
 
   // A level by the whole block; the next frontier's slots are counted in `growing`.

@@ -124,27 +124,28 @@ struct Cluster {
 
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
+    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(24)}};
     if (is_leader()) {
       begin_work(parameters);
-      trace.enter(size);
+      trace.enter();
     }
     cluster_barrier();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, rank, blocks, here,
                         capacity, CountedReserve{spent}, lane);
     cluster_barrier();
+    const int entry = now.level;
     bool deal = false;
     int all = 0;
+    int vertices = 0;
     while (true) {
       // Everyone reads what every block has; nobody waits for it before the level is done.
       const int block = lane & (blocks - 1);
       const int slots_of_lane = load_cluster_at(shared_address_in(spent, block));
-      int edges_of_lane = 0;
       int vertices_of_lane = 0;
-      if constexpr (Policy::trace) {
-        edges_of_lane = load_cluster_at(shared_address_in(tally_edges(spent), block));
-        vertices_of_lane = load_cluster_at(shared_address_in(tally_vertices(spent), block));
+      if constexpr (TALLIES<Policy>) {
+        vertices_of_lane = load_cluster_at(shared_address_in(tally_of(spent), block));
       }
+      const unsigned long long begin = Policy::trace ? multiprocessor_cycles() : 0;
       const int slots = load_shared_at(spent);
       const bool leaves =
           load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
@@ -152,16 +153,10 @@ struct Cluster {
       if (!leaves) {
         if (thread == 0) {
           store_shared_at(cleared, 0);
-          if constexpr (Policy::trace) {
-            store_shared_at(tally_edges(cleared), 0);
-            store_shared_at(tally_vertices(cleared), 0);
-          }
+          if constexpr (TALLIES<Policy>) store_shared_at(tally_of(cleared), 0);
         }
-        if (is_leader()) {
-          trace.begin(now.level, BY_ONE_CLUSTER);
-          if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
-            tell(leave_next);
-          }
+        if (is_leader() && now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+          tell(leave_next);
         }
         SlotVisit<Policy, ClusterBits, CountedReserve, SharedTally> visit{
             parameters, bits, {growing}, {growing}, next, capacity, now.level + 1, lane, work};
@@ -175,12 +170,13 @@ struct Cluster {
       // Lanes from `blocks` on repeat those before.
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
-      if constexpr (Policy::trace) {
-        const int edges = warp_add(edges_of_lane) / (WARP_SIZE / blocks);
-        const int vertices = warp_add(vertices_of_lane) / (WARP_SIZE / blocks);
-        if (is_leader()) trace.tally(now.level, edges, vertices);
+      if constexpr (TALLIES<Policy>) {
+        vertices = now.level == entry ? size : warp_add(vertices_of_lane) / (WARP_SIZE / blocks);
+      } else {
+        vertices = all;
       }
       if (leaves || all == 0) break;
+      if (is_leader()) trace.level(now.level, begin, BY_ONE_CLUSTER, vertices);
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       if (deal) {
         cluster_arrive();
@@ -198,9 +194,9 @@ struct Cluster {
       ++now.level;
     }
     if constexpr (Policy::trace) {
-      if (is_leader()) trace.leave(now.level);
+      if (is_leader()) trace.leave(now.level, vertices);
       __syncthreads();
-      if (rank == 0) trace.tell_nanoseconds(now.level);
+      if (rank == 0) trace.complete(now.level);
     }
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }

@@ -14,6 +14,10 @@ from persistent_bfs.engines.base import Engine, Outcome
 from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 
 
+# So few vertices one block clears and searches in less time than a grid takes to meet.
+ONE_BLOCK_VERTICES = 8192
+
+
 class Persistent(Engine):
     """One cooperative kernel a search, in a graph."""
 
@@ -76,6 +80,8 @@ class Persistent(Engine):
                 f"{self.config.tier} tier: {self.device.info.name} holds no cluster of {blocks} "
                 f"blocks of {self.config.block_threads} threads with {needed:,} bytes each"
             )
+        if blocks == 1 and self.options.blocks is None and vertices <= ONE_BLOCK_VERTICES:
+            return LaunchShape(1, self.config.block_threads, needed)
         return self.grid(kernel.name, needed, blocks)
 
     def search(self, source: int, max_depth: int) -> Outcome:

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "advance/thread.cuh"
+#include "dense.cuh"
 #include "frontier.cuh"
 #include "stride.cuh"
 #include "trace.cuh"
@@ -57,7 +58,7 @@ struct BlockTier {
 
   static __device__ __forceinline__ bool suits(const Parameters& parameters,
                                                const Frontier& frontier) {
-    return Policy::Claim::exact && !Policy::padded &&
+    return Policy::Claim::exact && !Policy::padded && in_queue<Policy>(frontier) &&
            static_cast<unsigned>(frontier.size) <= ENTER &&
            !Policy::template Direction<Policy>::pulls(parameters, frontier);
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "barrier.cuh"
+#include "dense.cuh"
 #include "reset.cuh"
 #include "step.cuh"
 #include "trace.cuh"
@@ -26,6 +27,7 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
   int padding = 0;  // slots of earlier frontiers without a vertex
   unsigned long long explored = 0;
   bool pulling = false;
+  int stale = 0;
   FrontierCount count = count_of(state.totals[0]);
   const auto this_frontier = [&] {
     const int largest =
@@ -34,6 +36,7 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state.totals[level % 3].discovered);
     }
+    place_bitmaps<Policy>(parameters, frontier, level % 3, stale);
     return frontier;
   };
   while (count.vertices() > 0 && fits<Policy>(parameters, begin, count) &&
@@ -53,6 +56,7 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
     }
     if (is_grid_leader()) trace_end<Policy>(parameters, level);
     pulling = pulls<Policy>(parameters, frontier);
+    stale = stale_after<Policy>(frontier);
     explored += count.edges();
     begin += frontier.size;
     if constexpr (Policy::padded) padding += frontier.size - frontier.discovered;

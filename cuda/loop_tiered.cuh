@@ -2,13 +2,16 @@
 //
 // While the frontier is small, one block runs level after level alone (block_tier.cuh) and the
 // others wait at the grid's barrier; while it is not, the grid runs them as loop_persistent.cuh
-// does. Block 0 leaves where it stands in the state, and all go on from there. Cost: a barrier of
+// does. Block 0 leaves where it stands in the state, and all go on from there. Dense frontiers have no
+// bitmap while one block runs; it clears what there is when it sets out, and scatters the frontier it
+// hands over. Cost: a barrier of
 // the grid for the reset, for each wide level, and for each run of narrow ones. Source: this
 // project's own.
 #pragma once
 
 #include "barrier.cuh"
 #include "block_tier.cuh"
+#include "dense.cuh"
 #include "reset.cuh"
 #include "step.cuh"
 #include "trace.cuh"
@@ -53,6 +56,7 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
 
   Position now{0, 0, 0, count_of(state.totals[0]), 0};
   bool pulling = false;
+  int stale = 0;
   bool bits_are_current = true;
   int padding = 0;  // slots of earlier frontiers without a vertex
   const auto this_frontier = [&] {
@@ -63,6 +67,7 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state.totals[now.slot].discovered);
     }
+    place_bitmaps<Policy>(parameters, frontier, now.slot, stale);
     return frontier;
   };
   while (now.count.vertices() > 0 && fits<Policy>(parameters, now.begin, now.count) &&
@@ -71,8 +76,10 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
     if (BlockTier<Policy>::suits(parameters, frontier)) {
       if (blockIdx.x == 0) {
         if (!bits_are_current) block.rebuild(parameters);
+        clear_all<Policy>(parameters, frontier);
         __syncthreads();
         const Position reached = block.run(parameters, now, max_depth);
+        scatter<Policy>(parameters, reached.slot, reached.begin, reached.count.vertices());
         if (threadIdx.x == 0) {
           if (reached.level > 0) trace_end<Policy>(parameters, reached.level - 1);
           publish(parameters, reached);
@@ -82,6 +89,7 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
       receive(parameters, now);
       bits_are_current = true;
       pulling = false;
+      stale = 0;
       continue;
     }
     if (is_grid_leader()) {
@@ -99,6 +107,7 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
     if (is_grid_leader()) trace_end<Policy>(parameters, now.level);
     bits_are_current = false;
     pulling = pulls<Policy>(parameters, frontier);
+    stale = stale_after<Policy>(frontier);
     now.explored += now.count.edges();
     now.begin += frontier.size;
     now.slot = next;

@@ -48,6 +48,7 @@ struct SearchState {
   int frontier_begin[2];
   int level[2];
   int pulling[2];
+  int stale[2];  // what is left in the bitmap of the frontier before: see dense.cuh
   int max_depth;
   int depth;            // deepest level with a vertex in it
   int enqueued;         // sum of the frontier sizes
@@ -57,7 +58,14 @@ struct SearchState {
 };
 
 // Which mapping a level was expanded with, where it is chosen level by level.
-enum Mapping : short { CONFIGURED = 0, BY_THREAD = 1, BY_WARP = 2, BY_EDGE = 3, BY_ONE_BLOCK = 4 };
+enum Mapping : short {
+  CONFIGURED = 0,
+  BY_THREAD = 1,
+  BY_WARP = 2,
+  BY_EDGE = 3,
+  BY_ONE_BLOCK = 4,
+  BY_TOPOLOGY = 5
+};
 
 // One level of a trace. Times are the device's own clock.
 struct LevelRecord {
@@ -100,7 +108,7 @@ struct SearchParameters {
   vertex_t* queue;
   unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
   const int4* packed_rows;      // where an engine fetches whole short rows
-  unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh
+  unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh; else dense.cuh
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
@@ -112,7 +120,7 @@ struct SearchParameters {
 
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
-          template <class> class Append_, bool counts_edges_, bool predecessors_,
+          template <class> class Append_, class Form_, bool counts_edges_, bool predecessors_,
           bool trace_, int block_threads_, int block_queue_, int tier_vertices_, int phases_,
           bool padded_>
 struct SearchPolicy {
@@ -123,7 +131,9 @@ struct SearchPolicy {
   using Claim = Claim_;
   template <class Policy>
   using Append = Append_<Policy>;
+  using Form = Form_;
   using Parameters = SearchParameters<Offset>;
+  static constexpr bool dense = Form::dense;  // frontiers have bitmaps
   static constexpr bool predecessors = predecessors_;
   static constexpr bool trace = trace_;
   static constexpr int block_threads = block_threads_;

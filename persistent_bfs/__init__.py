@@ -13,7 +13,15 @@ from persistent_bfs.version import __version__
 
 if TYPE_CHECKING:
     from persistent_bfs.compiler import CompileError
-    from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, Config
+    from persistent_bfs.config import (
+        ADVANCES,
+        APPENDS,
+        CLAIMS,
+        DIRECTIONS,
+        ENGINES,
+        FRONTIERS,
+        Config,
+    )
     from persistent_bfs.device.base import DeviceError, DeviceMemoryError, DeviceUnavailable
     from persistent_bfs.engines.base import EngineOptions
     from persistent_bfs.graph import Graph
@@ -25,7 +33,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "session": ("BFS", "bfs"),
     "compiler": ("CompileError",),
-    "config": ("ADVANCES", "APPENDS", "CLAIMS", "DIRECTIONS", "ENGINES", "Config"),
+    "config": (
+        "ADVANCES",
+        "APPENDS",
+        "CLAIMS",
+        "DIRECTIONS",
+        "ENGINES",
+        "FRONTIERS",
+        "Config",
+    ),
     "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable"),
     "engines.base": ("EngineOptions",),
     "graph": ("Graph",),
@@ -42,6 +58,7 @@ __all__ = [
     "CLAIMS",
     "DIRECTIONS",
     "ENGINES",
+    "FRONTIERS",
     "BFSResult",
     "CompileError",
     "Config",

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import platformdirs
 
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, Config
+from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, FRONTIERS, Config
 
 CACHE_VARIABLE = "PERSISTENT_BFS_CACHE_DIR"
 
@@ -211,6 +211,7 @@ def render_stub(config: Config) -> str:
             f"{space}::{DIRECTIONS[config.direction].type}",
             f"{space}::{CLAIMS[config.claim].type}",
             f"{space}::{APPENDS[config.append].type}",
+            f"{space}::{FRONTIERS[config.frontier].type}",
             *(
                 str(value).lower()
                 for value in (
@@ -227,7 +228,10 @@ def render_stub(config: Config) -> str:
         )
     )
     loop, arguments = Path(config.program.loop).stem, f"{space}::{config.program.arguments}"
-    lines = [f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append"]
+    lines = [
+        f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append, "
+        f"{config.frontier} frontier"
+    ]
     lines += [f'#include "{header}"' for header in config.headers]
     lines += ["", f"using Policy = {space}::SearchPolicy<{policy}>;"]
     for kernel in config.kernels:

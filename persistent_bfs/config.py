@@ -70,6 +70,13 @@ class DirectionChoice(Choice):
 
 
 @dataclass(frozen=True)
+class FrontierChoice(Choice):
+    """A row of `FRONTIERS`; ``dense`` says that a frontier has a bitmap of all vertices."""
+
+    dense: bool = False
+
+
+@dataclass(frozen=True)
 class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
@@ -308,6 +315,24 @@ APPENDS: Mapping[str, AppendChoice] = _table(
     ),
 )
 
+FRONTIERS: Mapping[str, FrontierChoice] = _table(
+    FrontierChoice(
+        "sparse",
+        "frontier/sparse.cuh",
+        "frontier::Sparse",
+        "a queue of its vertices: as large as the frontier is; pull looks for neighbours in the "
+        "distances and appends as push does",
+    ),
+    FrontierChoice(
+        "dense",
+        "frontier/dense.cuh",
+        "frontier::Dense",
+        "a bit a vertex, set as they are discovered: pull looks for neighbours in n/8 bytes and "
+        "appends to no queue; an atomic for each discovery of a pushed level, and clearing",
+        dense=True,
+    ),
+)
+
 # Sound answers need exactly one discoverer a vertex. The others run, marked, and their
 # duplicates are what one studies.
 EXACT_CLAIMS = frozenset(CLAIMS) - {"naive"}
@@ -341,10 +366,15 @@ def rows_by_loop() -> Iterator[Config]:
             for name in table:
                 if name != getattr(usual, field):
                     yield usual.with_(**{field: name})
+        for name in FRONTIERS:
+            if name != usual.frontier:
+                yield usual.with_(frontier=name, direction="auto")
 
 
-def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
-    """Why direction, mapping and append do not combine; None if they do. All else combines."""
+def conflict(
+    direction: str, advance: str, append: str = "warp", frontier: str = "sparse"
+) -> str | None:
+    """Why these choices do not combine; None if they do. All else combines."""
     if direction == "pull" and advance != "thread":
         return (
             f"direction pull does not combine with the {advance} mapping: pull goes by unvisited "
@@ -364,6 +394,30 @@ def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
                 f"and {advance} does not go by it; use advance thread, warp, block, bucketed, "
                 "edge or auto"
             )
+    if FRONTIERS[frontier].dense:
+        if APPENDS[append].phases > 1:
+            return (
+                f"the {append} append does not combine with a {frontier} frontier: its slots are a "
+                "queue's, and a bitmap has no places; use append warp, atomic or block"
+            )
+        if direction == "push" and ADVANCES[advance].by_frontier:
+            return (
+                f"direction push with the {advance} mapping does not combine with a {frontier} "
+                "frontier: the mapping goes by the queue, so that the bitmap would be written and "
+                "never read; use direction auto or pull, or the topology mapping"
+            )
+        if direction == "push" and ADVANCES[advance].by_arcs:
+            return (
+                f"direction push with the {advance} mapping does not combine with a {frontier} "
+                "frontier: it tests the distances of the arcs' near ends, so that the bitmap would "
+                "be written and never read; use direction auto or pull, or the topology mapping"
+            )
+        if direction == "pull" and append != "warp":
+            return (
+                f"direction pull with a {frontier} frontier does not combine with the {append} "
+                "append: nothing is appended, vertices enter by whole words of the bitmap; leave "
+                "the append at warp, or use direction auto"
+            )
     return None
 
 
@@ -373,7 +427,7 @@ class Config:
 
     Parameters
     ----------
-    engine, advance, direction, claim, append
+    engine, advance, direction, claim, append, frontier
         Names from the tables above; for ``engine`` also `WALK`'s.
     offset_bits
         Width of ``row_offsets``: 32 or 64.
@@ -400,6 +454,7 @@ class Config:
     direction: str = "push"
     claim: str = "cas"
     append: str = "warp"
+    frontier: str = "sparse"
     offset_bits: int = 32
     predecessors: bool = False
     trace: bool = False
@@ -423,7 +478,7 @@ class Config:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
         if not 2 <= self.tier_vertices <= 4096:
             raise ValueError(f"tier_vertices is {self.tier_vertices}; it must be 2 to 4096")
-        problem = conflict(self.direction, self.advance, self.append)
+        problem = conflict(self.direction, self.advance, self.append, self.frontier)
         if problem is not None:
             raise ValueError(problem)
 
@@ -433,6 +488,7 @@ class Config:
             (ADVANCES, self.advance, "advance"),
             (CLAIMS, self.claim, "claim"),
             (APPENDS, self.append, "append"),
+            (FRONTIERS, self.frontier, "frontier"),
         )
 
     @property
@@ -470,6 +526,16 @@ class Config:
         return APPENDS[self.append].padded
 
     @property
+    def dense(self) -> bool:
+        """Whether frontiers have bitmaps."""
+        return FRONTIERS[self.frontier].dense
+
+    @property
+    def queues_all(self) -> bool:
+        """Whether the queue ends as all vertices discovered, one after another."""
+        return not self.padded and not (self.dense and self.direction != "push")
+
+    @property
     def exact(self) -> bool:
         """Whether the claim promises one discoverer a vertex."""
         return self.claim in EXACT_CLAIMS
@@ -481,5 +547,5 @@ class Config:
     def __str__(self) -> str:
         return (
             f"{self.engine}, {self.direction}, {self.advance} mapping, {self.claim} claim, "
-            f"{self.append} append"
+            f"{self.append} append, {self.frontier} frontier"
         )

@@ -151,7 +151,7 @@ def search(report: Report) -> RenderableType:
         "NumPy"
         if report["device"] == "reference"
         else f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
-        f"{report['claim']} claim, {report['append']} append"
+        f"{report['claim']} claim, {report['append']} append, {report['frontier']} frontier"
     )
     lines = {
         "graph": _graph(report),
@@ -330,7 +330,8 @@ def races(report: Report) -> RenderableType:
     lines = {
         "graph": f"{_graph(report)}; from {_source(report)}, {report['reached']:,} reached",
         "search": f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
-        f"{report['claim']} claim, {report['append']} append, blocks of {report['block_threads']}",
+        f"{report['claim']} claim, {report['append']} append, {report['frontier']} frontier, "
+        f"blocks of {report['block_threads']}",
         "schedules": f"{found:,} of {report['schedules']:,} discover a vertex more than once"
         + (f", first that of seed {report['first_seed']}" if found else ""),
         "frontiers": _sums(report),
@@ -475,11 +476,12 @@ def _about(row: Report) -> str:
 
 def resources(report: Report) -> RenderableType:
     """Registers and memory of each kernel."""
-    columns = ("kernel", "mapping", "direction", "claim", "append", "registers", "shared", "local")
-    table = _table(*columns, title=report["architecture"], words=5)
+    policies = ("advance", "direction", "claim", "append", "frontier")
+    columns = ("kernel", "mapping", *policies[1:], "registers", "shared", "local")
+    table = _table(*columns, title=report["architecture"], words=1 + len(policies))
     rows = [
         [
-            *(row[name] for name in ("kernel", "advance", "direction", "claim", "append")),
+            *(row[name] for name in ("kernel", *policies)),
             *(_count(row[name]) for name in ("registers", "shared_bytes", "local_bytes")),
         ]
         for row in report["rows"]

@@ -12,7 +12,14 @@ import numpy as np
 
 RUNNING, DONE, QUEUE_FULL = 0, 1, 2
 
-MAPPINGS = ("", "thread", "warp", "edge", "one block")  # enum Mapping; "" is the configured one
+MAPPINGS = (
+    "",
+    "thread",
+    "warp",
+    "edge",
+    "one block",
+    "topology",
+)  # enum Mapping; "" is the configured one
 
 PACKED = 4  # neighbours in a packed row
 NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
@@ -22,6 +29,14 @@ BLOCK_TIER_BYTES_A_VERTEX = 2 * (4 * PACKED + 4)
 BLOCK_TIER_BYTES = 32 * 8 + 2 * 8 + 4 * 4
 
 NO_DEPTH_LIMIT = 2**31 - 1
+
+BITMAPS = 3  # of cuda/dense.cuh: this frontier's, the next one's, that of the one before
+
+
+def bitmap_words(vertices: int) -> int:
+    """Words from one bitmap of ``vertices`` bits to the next: whole cache lines of 128 bytes."""
+    return -(-vertices // 1024) * 32
+
 
 SLOT_PARTS = 2048  # of cuda/slots.cuh: sums of 8 bytes, with the slots behind them
 
@@ -93,6 +108,7 @@ SEARCH_STATE = np.dtype(
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),
         ("pulling", np.int32, 2),
+        ("stale", np.int32, 2),
         ("max_depth", np.int32),
         ("depth", np.int32),
         ("enqueued", np.int32),

@@ -68,7 +68,7 @@ class BFSResult:
     enqueued : int
         Sum of the frontier sizes; equal to ``reached`` unless the claim lets a vertex be
         discovered twice.
-    engine, advance, direction, claim, append, device : str
+    engine, advance, direction, claim, append, frontier, device : str
         What ran.
     reason : str
         Why, where something was chosen automatically.
@@ -88,6 +88,7 @@ class BFSResult:
     direction: str
     claim: str
     append: str
+    frontier: str
     device: str
     reason: str
     counters: Counters
@@ -146,6 +147,7 @@ class BFSResult:
             "direction": self.direction,
             "claim": self.claim,
             "append": self.append,
+            "frontier": self.frontier,
             "device": self.device,
             "levels": self.levels,
             "depth": self.depth,

@@ -116,8 +116,8 @@ class BFS:
     device : str or Device
         ``auto``, ``cuda``, ``cuda:N``, ``emulated``, ``reference``; or a device already open,
         which then stays open.
-    direction, claim, append : str
-        Names from ``DIRECTIONS``, ``CLAIMS`` and ``APPENDS``.
+    direction, claim, append, frontier : str
+        Names from ``DIRECTIONS``, ``CLAIMS``, ``APPENDS`` and ``FRONTIERS``.
     predecessors : bool
         Whether results have predecessors.
     trace : bool
@@ -161,6 +161,7 @@ class BFS:
         direction: str = "push",
         claim: str = "cas",
         append: str = "warp",
+        frontier: str = "sparse",
         predecessors: bool = False,
         trace: bool = False,
         block_threads: int | None = None,
@@ -183,6 +184,7 @@ class BFS:
             direction=direction,
             claim=claim,
             append=append,
+            frontier=frontier,
             predecessors=predecessors,
             trace=trace,
             block_threads=block_threads,
@@ -287,6 +289,7 @@ class BFS:
             direction=config.direction,
             claim=config.claim,
             append=config.append,
+            frontier=config.frontier,
             device=self._choice.kind,
             reason=self.reason,
             _fetch_distances=fetch_distances,

@@ -12,7 +12,15 @@ import click
 
 from persistent_bfs.cli.options import json_option, verbose_option
 from persistent_bfs.cli.output import Report, present, progress_bar
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, rows_by_loop
+from persistent_bfs.config import (
+    ADVANCES,
+    APPENDS,
+    CLAIMS,
+    DIRECTIONS,
+    ENGINES,
+    FRONTIERS,
+    rows_by_loop,
+)
 
 
 @click.command("list")
@@ -37,6 +45,7 @@ def command(resources: bool, architecture: str, as_json: bool) -> None:
         "directions": DIRECTIONS,
         "claims": CLAIMS,
         "appends": APPENDS,
+        "frontiers": FRONTIERS,
     }
     problems = {"cuda": cuda_problem(), "emulated": emulated_problem(), "reference": None}
     report: dict[str, list[Report]] = {
@@ -78,6 +87,7 @@ def list_resources(architecture: str, as_json: bool) -> None:
                     "direction": config.direction,
                     "claim": config.claim,
                     "append": config.append,
+                    "frontier": config.frontier,
                     "registers": used.registers,
                     "shared_bytes": used.shared_bytes,
                     "local_bytes": used.local_bytes,

@@ -1,0 +1,195 @@
+// Dense frontiers: a bit a vertex, and the ways between bitmap and queue.
+//
+// Three bitmaps rotate as the totals of the frontiers do: this frontier's is read, the next one's
+// grows, that of the frontier before is cleared, so that none of it needs a barrier of its own. A
+// bitmap is clear whenever it becomes the next one's.
+//
+// Sparse to dense: every discovery of a pushed level sets its bit, by an atomic nobody waits for; so
+// each frontier has its bitmap and a level may pull at once. Dense to sparse: a pulled level appends
+// to no queue; a level that pushes after it compacts the bitmap as it goes, a few words a warp, and
+// hands the vertices to lanes, so that no pass and no barrier is needed here either. Its discoveries
+// are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices found.
+// Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it is longer.
+// Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012; doing both
+// within the levels is this project's own.
+#pragma once
+
+#include "frontier.cuh"
+#include "types.cuh"
+#include "warp_primitives.cuh"
+
+namespace persistent_bfs {
+
+// As `stale`: the queue does not tell what to clear.
+constexpr int WHOLE_BITMAP = -1;
+
+template <class Parameters>
+__device__ __forceinline__ int bitmap_words(const Parameters& parameters) {
+  return static_cast<int>((static_cast<unsigned>(parameters.vertices) + WARP_SIZE - 1) / WARP_SIZE);
+}
+
+// Words from one bitmap to the next: whole cache lines.
+template <class Parameters>
+__device__ __forceinline__ int bitmap_pitch(const Parameters& parameters) {
+  return (bitmap_words(parameters) + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
+}
+
+// Bitmap `which` of the three. They are where the sums of an append by arcs would be, which needs
+// sparse frontiers: more than 128 bytes of kernel parameters cost every kernel registers.
+template <class Parameters>
+__device__ __forceinline__ unsigned* bitmap(const Parameters& parameters, int which) {
+  return reinterpret_cast<unsigned*>(parameters.part_sums) +
+         static_cast<long long>(which) * bitmap_pitch(parameters);
+}
+
+__device__ __forceinline__ unsigned bit_of(vertex_t v) {
+  return 1u << static_cast<unsigned>(v) % WARP_SIZE;
+}
+
+__device__ __forceinline__ unsigned word_of(vertex_t v) {
+  return static_cast<unsigned>(v) / WARP_SIZE;
+}
+
+__device__ __forceinline__ bool has_bit(const unsigned* bits, vertex_t v) {
+  return (bits[word_of(v)] & bit_of(v)) != 0;
+}
+
+__device__ __forceinline__ void set_bit(unsigned* bits, vertex_t v) {
+  atomicOr(bits + word_of(v), bit_of(v));
+}
+
+// Several threads may clear one word.
+__device__ __forceinline__ void clear_word(unsigned* word) {
+  store_relaxed(reinterpret_cast<int*>(word), 0);
+}
+
+// Whether the frontier's vertices are in the queue.
+template <class Policy>
+__device__ __forceinline__ bool in_queue(const Frontier& frontier) {
+  return !Policy::dense || !frontier.pulling;
+}
+
+// Tells a frontier where its bitmaps are: `which` of the three is its own.
+template <class Policy>
+__device__ __forceinline__ void place_bitmaps(const typename Policy::Parameters& parameters,
+                                              Frontier& frontier, int which, int stale) {
+  if constexpr (Policy::dense) {
+    frontier.bitmaps = {bitmap(parameters, which), bitmap(parameters, (which + 1) % 3),
+                        bitmap(parameters, (which + 2) % 3), stale};
+  }
+}
+
+// What of this frontier's bitmap the next level has to clear: its vertices, by the queue.
+template <class Policy>
+__device__ __forceinline__ int stale_after(const Frontier& frontier) {
+  return in_queue<Policy>(frontier) ? frontier.size : WHOLE_BITMAP;
+}
+
+// Clears the bitmap of the frontier before; by thread `thread` of `threads` that do it together.
+template <class Policy>
+__device__ __forceinline__ void clear_stale(const typename Policy::Parameters& parameters,
+                                            const Frontier& frontier, int thread, int threads) {
+  if constexpr (Policy::dense) {
+    const Bitmaps& bitmaps = frontier.bitmaps;
+    const int words = bitmap_words(parameters);
+    if (bitmaps.stale == WHOLE_BITMAP || bitmaps.stale > words) {
+      for (int word = thread; word < words; word += threads) bitmaps.before[word] = 0;
+    } else {
+      const vertex_t* const previous = frontier.vertices - bitmaps.stale;
+      for (int i = thread; i < bitmaps.stale; i += threads) {
+        clear_word(bitmaps.before + word_of(previous[i]));
+      }
+    }
+  }
+}
+
+// By every thread of the grid before a search: no bit set but the source's, in the first bitmap.
+template <class Policy>
+__device__ __forceinline__ void reset_bitmaps(const typename Policy::Parameters& parameters,
+                                              vertex_t source) {
+  if constexpr (Policy::dense) {
+    const unsigned words = 3u * bitmap_pitch(parameters);
+    unsigned* const bits = bitmap(parameters, 0);
+    for (unsigned word = blockIdx.x * blockDim.x + threadIdx.x; word < words;
+         word += blockDim.x * gridDim.x) {
+      bits[word] = word == word_of(source) ? bit_of(source) : 0;
+    }
+  }
+}
+
+// Clears the bitmaps of a frontier that is in the queue and of the one before it, by one block.
+template <class Policy>
+__device__ __forceinline__ void clear_all(const typename Policy::Parameters& parameters,
+                                          const Frontier& frontier) {
+  if constexpr (Policy::dense) {
+    clear_stale<Policy>(parameters, frontier, threadIdx.x, blockDim.x);
+    unsigned* const here = const_cast<unsigned*>(frontier.bitmaps.here);
+    for (int i = threadIdx.x; i < frontier.size; i += blockDim.x) {
+      clear_word(here + word_of(frontier.vertices[i]));
+    }
+  }
+}
+
+// Sets the bits of the frontier that is in the queue from `begin` on, by one block. Cost: a read and
+// an atomic a vertex.
+template <class Policy>
+__device__ __forceinline__ void scatter(const typename Policy::Parameters& parameters, int which,
+                                        int begin, int size) {
+  if constexpr (Policy::dense) {
+    unsigned* const bits = bitmap(parameters, which);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+      set_bit(bits, parameters.queue[begin + i]);
+    }
+  }
+}
+
+// The place of set bit number `rank` of a word that has so many.
+__device__ __forceinline__ int place_of_bit(unsigned word, int rank) {
+  int place = 0;
+#pragma unroll
+  for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
+    const int below = __popc(word >> place & ((1u << half) - 1u));
+    if (rank >= below) {
+      rank -= below;
+      place += half;
+    }
+  }
+  return place;
+}
+
+// Calls work(vertex) by whole warps for all vertices of a bitmap, up to 32 at a time, a lane each;
+// NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds there.
+template <class Work>
+__device__ __forceinline__ void each_member(const unsigned* bits, int words,
+                                            const Workers& workers, Work work) {
+  const int share = (words + workers.warps - 1) / workers.warps;
+  const int length = share < WARP_SIZE ? share : WARP_SIZE;
+  for (long long first = static_cast<long long>(workers.warp) * length; first < words;
+       first += static_cast<long long>(workers.warps) * length) {
+    const long long mine = first + workers.lane;
+    const unsigned word = workers.lane < length && mine < words ? bits[mine] : 0;
+    if (!__any_sync(FULL_WARP, word != 0)) continue;
+    const int members = __popc(word);
+    const int through = static_cast<int>(warp_inclusive_sum(members, workers.lane));
+    const int total = __shfl_sync(FULL_WARP, through, WARP_SIZE - 1);
+    for (int begin = 0; begin < total; begin += WARP_SIZE) {
+      const int rank = begin + workers.lane;
+      // The first lane whose words reach beyond this rank.
+      int owner = 0;
+#pragma unroll
+      for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
+        if (__shfl_sync(FULL_WARP, through, owner + half - 1) <= rank) owner += half;
+      }
+      const unsigned its_word = __shfl_sync(FULL_WARP, word, owner);
+      const int before = __shfl_sync(FULL_WARP, through - members, owner);
+      vertex_t v = NO_VERTEX;
+      if (rank < total) {
+        v = static_cast<vertex_t>((first + owner) * WARP_SIZE +
+                                  place_of_bit(its_word, rank - before));
+      }
+      work(v);
+    }
+  }
+}
+
+}  // namespace persistent_bfs

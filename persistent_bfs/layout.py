@@ -12,14 +12,8 @@ import numpy as np
 
 RUNNING, DONE, QUEUE_FULL = 0, 1, 2
 
-MAPPINGS = (
-    "",
-    "thread",
-    "warp",
-    "edge",
-    "one block",
-    "topology",
-)  # enum Mapping; "" is the configured one
+# enum Mapping; "" is the configured one
+MAPPINGS = ("", "thread", "warp", "edge", "one block", "topology")
 
 PACKED = 4  # neighbours in a packed row
 NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2

@@ -250,8 +250,8 @@ def explore(
         )
     if not config.queues_all:
         raise ValueError(
-            f"a {frontier} frontier leaves the discoveries of pulled levels out of the queue, where "
-            "they are looked for; use a sparse one"
+            f"a {frontier} frontier leaves what pulled levels discover out of the queue, where "
+            "discoveries are looked for; use a sparse one"
         )
     expected = bfs_reference(graph, source, max_depth).distances
     found = RaceReport(graph, source, config, max_depth, expected)

@@ -154,7 +154,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "col_indices": 12_000_000_000,
         "distances": 4_000,
         "queue": 4_000,
-        "state": 120,
+        "state": 128,
         "request": 8,
         "predecessors": 4_000,
         "trace": 1002 * 32,
@@ -170,26 +170,38 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
     assert (padded["queue"], padded["edge_begin"]) == (2001 * 4, 2001 * 4)
     assert needed(1_000, 2_000, append="scan_padded", claim="naive")["queue"] == 2 * 2001 * 4
     assert padded["part_sums"] == 2048 * 8
+    # Three bitmaps of 1,000 bits each, in whole cache lines.
+    assert needed(1_000, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 128
+    assert needed(1_025, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 256
     backwards = needed(1_000, 1_000, directed=True, direction="auto")
     assert (backwards["in_row_offsets"], backwards["in_col_indices"]) == (4_004, 4_000)
     assert "in_row_offsets" not in needed(1_000, 1_000, direction="auto")
 
 
 @pytest.mark.parametrize(
-    ("advance", "direction", "append"),
+    ("advance", "direction", "append", "frontier"),
     [
-        *product(["thread", "edge", "edge_list"], ["push", "auto"], ["warp"]),
-        *product(["thread", "edge"], ["push"], ["scan", "scan_padded"]),
+        *product(["thread", "edge", "edge_list"], ["push", "auto"], ["warp"], ["sparse"]),
+        *product(["thread", "edge"], ["push"], ["scan", "scan_padded"], ["sparse"]),
+        *product(["thread", "edge"], ["auto"], ["block"], ["dense"]),
     ],
 )
-def test_the_estimate_is_what_is_allocated(advance: str, direction: str, append: str) -> None:
+def test_the_estimate_is_what_is_allocated(
+    advance: str, direction: str, append: str, frontier: str
+) -> None:
     from persistent_bfs.device.emulated import EmulatedDevice
 
     graph = Graph.from_edges([0, 1, 2, 5], [1, 2, 3, 0], directed=True)
     with (
         EmulatedDevice() as device,
         BFS(
-            graph, device=device, advance=advance, direction=direction, append=append, trace=True
+            graph,
+            device=device,
+            advance=advance,
+            direction=direction,
+            append=append,
+            frontier=frontier,
+            trace=True,
         ) as search,
     ):
         assert search._workspace is not None

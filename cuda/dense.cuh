@@ -34,12 +34,26 @@ __device__ __forceinline__ int bitmap_pitch(const Parameters& parameters) {
   return (bitmap_words(parameters) + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
 }
 
-// Bitmap `which` of the three. They are where the sums of an append by arcs would be, which needs
+// Bitmap `which` of the three, or one further round. They are where the sums of an append by arcs would be, which needs
 // sparse frontiers: more than 128 bytes of kernel parameters cost every kernel registers.
 template <class Parameters>
 __device__ __forceinline__ unsigned* bitmap(const Parameters& parameters, int which) {
   return reinterpret_cast<unsigned*>(parameters.part_sums) +
-         static_cast<long long>(which) * bitmap_pitch(parameters);
+         static_cast<long long>(which < 3 ? which : which - 3) * bitmap_pitch(parameters);
+}
+
+// The frontier's own.
+template <class Parameters>
+__device__ __forceinline__ const unsigned* bits_of(const Parameters& parameters,
+                                                   const Frontier& frontier) {
+  return bitmap(parameters, frontier.bitmap);
+}
+
+// The one the next frontier grows in: clear when the level begins.
+template <class Parameters>
+__device__ __forceinline__ unsigned* next_bits(const Parameters& parameters,
+                                               const Frontier& frontier) {
+  return bitmap(parameters, frontier.bitmap + 1);
 }
 
 __device__ __forceinline__ unsigned bit_of(vertex_t v) {
@@ -69,13 +83,12 @@ __device__ __forceinline__ bool in_queue(const Frontier& frontier) {
   return !Policy::dense || !frontier.pulling;
 }
 
-// Tells a frontier where its bitmaps are: `which` of the three is its own.
+// Tells a frontier which of the three bitmaps is its own.
 template <class Policy>
-__device__ __forceinline__ void place_bitmaps(const typename Policy::Parameters& parameters,
-                                              Frontier& frontier, int which, int stale) {
+__device__ __forceinline__ void place_bitmap(Frontier& frontier, int which, int stale) {
   if constexpr (Policy::dense) {
-    frontier.bitmaps = {bitmap(parameters, which), bitmap(parameters, (which + 1) % 3),
-                        bitmap(parameters, (which + 2) % 3), stale};
+    frontier.bitmap = which;
+    frontier.stale = stale;
   }
 }
 
@@ -90,14 +103,14 @@ template <class Policy>
 __device__ __forceinline__ void clear_stale(const typename Policy::Parameters& parameters,
                                             const Frontier& frontier, int thread, int threads) {
   if constexpr (Policy::dense) {
-    const Bitmaps& bitmaps = frontier.bitmaps;
+    unsigned* const before = bitmap(parameters, frontier.bitmap + 2);
     const int words = bitmap_words(parameters);
-    if (bitmaps.stale == WHOLE_BITMAP || bitmaps.stale > words) {
-      for (int word = thread; word < words; word += threads) bitmaps.before[word] = 0;
+    if (frontier.stale == WHOLE_BITMAP || frontier.stale > words) {
+      for (int word = thread; word < words; word += threads) before[word] = 0;
     } else {
-      const vertex_t* const previous = frontier.vertices - bitmaps.stale;
-      for (int i = thread; i < bitmaps.stale; i += threads) {
-        clear_word(bitmaps.before + word_of(previous[i]));
+      const vertex_t* const previous = frontier.vertices - frontier.stale;
+      for (int i = thread; i < frontier.stale; i += threads) {
+        clear_word(before + word_of(previous[i]));
       }
     }
   }
@@ -123,7 +136,7 @@ __device__ __forceinline__ void clear_all(const typename Policy::Parameters& par
                                           const Frontier& frontier) {
   if constexpr (Policy::dense) {
     clear_stale<Policy>(parameters, frontier, threadIdx.x, blockDim.x);
-    unsigned* const here = const_cast<unsigned*>(frontier.bitmaps.here);
+    unsigned* const here = bitmap(parameters, frontier.bitmap);
     for (int i = threadIdx.x; i < frontier.size; i += blockDim.x) {
       clear_word(here + word_of(frontier.vertices[i]));
     }
@@ -164,13 +177,11 @@ __device__ __forceinline__ void each_member(const unsigned* bits, int words,
                                             const Workers& workers, Work work) {
   const int share = (words + workers.warps - 1) / workers.warps;
   const int length = share < WARP_SIZE ? share : WARP_SIZE;
-  for (long long first = static_cast<long long>(workers.warp) * length; first < words;
-       first += static_cast<long long>(workers.warps) * length) {
-    const long long mine = first + workers.lane;
+  for (int first = workers.warp * length; first < words; first += workers.warps * length) {
+    const int mine = first + workers.lane;
     const unsigned word = workers.lane < length && mine < words ? bits[mine] : 0;
     if (!__any_sync(FULL_WARP, word != 0)) continue;
-    const int members = __popc(word);
-    const int through = static_cast<int>(warp_inclusive_sum(members, workers.lane));
+    const int through = static_cast<int>(warp_inclusive_sum(__popc(word), workers.lane));
     const int total = __shfl_sync(FULL_WARP, through, WARP_SIZE - 1);
     for (int begin = 0; begin < total; begin += WARP_SIZE) {
       const int rank = begin + workers.lane;
@@ -181,11 +192,10 @@ __device__ __forceinline__ void each_member(const unsigned* bits, int words,
         if (__shfl_sync(FULL_WARP, through, owner + half - 1) <= rank) owner += half;
       }
       const unsigned its_word = __shfl_sync(FULL_WARP, word, owner);
-      const int before = __shfl_sync(FULL_WARP, through - members, owner);
+      const int before = __shfl_sync(FULL_WARP, through, owner) - __popc(its_word);
       vertex_t v = NO_VERTEX;
       if (rank < total) {
-        v = static_cast<vertex_t>((first + owner) * WARP_SIZE +
-                                  place_of_bit(its_word, rank - before));
+        v = (first + owner) * WARP_SIZE + place_of_bit(its_word, rank - before);
       }
       work(v);
     }

@@ -21,20 +21,13 @@ struct FrontierCount {
 // Degrees up to this are alike to every mapping.
 constexpr int EVEN_DEGREE = 32;
 
-// The bitmaps that a dense frontier keeps, three that rotate as the totals do: see dense.cuh.
-struct Bitmaps {
-  const unsigned* here;  // the frontier's own
-  unsigned* next;        // where the next frontier grows; clear when the level begins
-  unsigned* before;      // that of the frontier before, to be cleared
-  int stale;             // how much of it there is to clear
-};
-
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
 // largest (32 standing for anything smaller), and `unexplored` the arcs of the vertices that have
 // been in no frontier yet. `pulling` says how the level before was expanded. Of a padded frontier
 // `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier has
-// `bitmaps`, and after a pulled level nothing else: its vertices are not in the queue then.
+// bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not in the
+// queue then. `stale` says what is left in the bitmap of the frontier before. See dense.cuh.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
@@ -45,7 +38,8 @@ struct Frontier {
   unsigned long long unexplored;
   bool pulling;
   int discovered;
-  Bitmaps bitmaps;
+  int bitmap;
+  int stale;
 };
 
 // Where the next frontier grows: right behind this one. Its count is of every discovery, also those
@@ -81,7 +75,8 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
           parameters.arcs - explored - count.edges(),
           pulling,
           static_cast<int>(count.vertices()),
-          {}};
+          0,
+          0};
 }
 
 template <class Parameters>

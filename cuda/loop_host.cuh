@@ -19,7 +19,7 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
       frontier_at(parameters, launch.frontier_begin, count, launch.largest_degree, launch.level,
                   launch.explored, state.pulling[launch.parity] != 0);
   if constexpr (Policy::padded) frontier.discovered = launch.discovered;
-  place_bitmaps<Policy>(parameters, frontier, launch.level % 3, state.stale[launch.parity]);
+  place_bitmap<Policy>(frontier, launch.level % 3, state.stale[launch.parity]);
   const NextFrontier next = next_frontier(parameters, launch.frontier_begin + frontier.size, 0);
   const int phase = Policy::phases > 1 ? launch.phase : 0;
   if (phase == 0 && is_grid_leader()) {

@@ -36,7 +36,7 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state.totals[level % 3].discovered);
     }
-    place_bitmaps<Policy>(parameters, frontier, level % 3, stale);
+    place_bitmap<Policy>(frontier, level % 3, stale);
     return frontier;
   };
   while (count.vertices() > 0 && fits<Policy>(parameters, begin, count) &&

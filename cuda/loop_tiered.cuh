@@ -67,7 +67,7 @@ __device__ __forceinline__ void search_tiered(const typename Policy::Parameters&
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state.totals[now.slot].discovered);
     }
-    place_bitmaps<Policy>(parameters, frontier, now.slot, stale);
+    place_bitmap<Policy>(frontier, now.slot, stale);
     return frontier;
   };
   while (now.count.vertices() > 0 && fits<Policy>(parameters, now.begin, now.count) &&

@@ -16,7 +16,7 @@ struct Visit {
   const typename Policy::Parameters& parameters;
   typename Policy::template Append<Policy> append;
   int distance;
-  unsigned* next_bits;  // the next frontier's, where it is dense
+  int bitmap_number;  // the frontier's, where it is dense
 
   // Bit i of `valid` says that this lane has an arc sources[i] -> neighbours[i], at places[i].
   template <int N>
@@ -38,7 +38,7 @@ struct Visit {
       if ((unvisited >> i & 1u) && Claim::take(parameters.distances, neighbours[i], distance)) {
         discovered |= 1u << i;
         if constexpr (Policy::predecessors) parameters.predecessors[neighbours[i]] = sources[i];
-        if constexpr (Policy::dense) set_bit(next_bits, neighbours[i]);
+        if constexpr (Policy::dense) set_bit(bitmap(parameters, bitmap_number + 1), neighbours[i]);
       }
     }
     if constexpr (Policy::needs_places) {

@@ -234,10 +234,11 @@ def render_stub(config: Config) -> str:
     ]
     lines += [f'#include "{header}"' for header in config.headers]
     lines += ["", f"using Policy = {space}::SearchPolicy<{policy}>;"]
+    bounds = f"{config.block_threads}, {config.resident_blocks}"
     for kernel in config.kernels:
         lines += [
             "",
-            f'extern "C" __global__ void __launch_bounds__({config.block_threads}, 1) {kernel}(',
+            f'extern "C" __global__ void __launch_bounds__({bounds}) {kernel}(',
             f"    Policy::Parameters parameters, {arguments} launch) {{",
             f"  {space}::{kernel}<Policy>(parameters, launch);",
             "}",

@@ -13,6 +13,10 @@ from typing import Any
 
 WARP_SIZE = 32
 
+# Threads a multiprocessor whose registers suffice for every kernel that both pushes and pulls by
+# bitmaps: 64 a thread. More registers would leave fewer threads to wait for memory.
+RESIDENT_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -529,6 +533,13 @@ class Config:
     def dense(self) -> bool:
         """Whether frontiers have bitmaps."""
         return FRONTIERS[self.frontier].dense
+
+    @property
+    def resident_blocks(self) -> int:
+        """Blocks a multiprocessor that the compiler is to leave registers for."""
+        if self.dense and self.direction == "auto" and self.engine != "tiered":
+            return RESIDENT_THREADS // self.block_threads
+        return 1
 
     @property
     def queues_all(self) -> bool:

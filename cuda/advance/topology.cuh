@@ -33,7 +33,7 @@ struct Topology : FixedMapping {
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
     unsigned long long edges = 0;
-    each_member(frontier.bitmaps.here, bitmap_words(graph), workers, [&](vertex_t v) {
+    each_member(bits_of(graph, frontier), bitmap_words(graph), workers, [&](vertex_t v) {
       Row<Policy> row;
       if (v != NO_VERTEX) row = row_of<Policy>(graph, v);
       edges += row.degree;

@@ -27,10 +27,8 @@ struct Push {
   static __device__ __forceinline__ unsigned long long expand(
       const typename Policy::Parameters& parameters, const Frontier& frontier,
       const NextFrontier& next, const Workers& workers) {
-    Visit<Policy> visit{parameters,
-                        {parameters, next, workers.lane},
-                        frontier.depth + 1,
-                        frontier.bitmaps.next};
+    Visit<Policy> visit{
+        parameters, {parameters, next, workers.lane}, frontier.depth + 1, frontier.bitmap};
     const unsigned long long edges =
         in_queue<Policy>(frontier)
             ? Policy::Advance::template run<Policy>(parameters, frontier, workers, visit)

@@ -25,7 +25,7 @@ struct Dense {
 
     const typename Policy::Parameters& parameters;
     const unsigned* here;
-    unsigned* next_bits;
+    unsigned* grows;
     NextFrontier next;
     int lane;
     // Of this lane's discoveries, as in FrontierCount.
@@ -36,8 +36,8 @@ struct Dense {
                                       const Frontier& frontier, const NextFrontier& next_,
                                       int lane_)
         : parameters(parameters_),
-          here(frontier.bitmaps.here),
-          next_bits(frontier.bitmaps.next),
+          here(bits_of(parameters_, frontier)),
+          grows(next_bits(parameters_, frontier)),
           next(next_),
           lane(lane_) {}
 
@@ -47,7 +47,7 @@ struct Dense {
     __device__ __forceinline__ void enter(vertex_t v, bool discovered, int in_degree) {
       const unsigned word = __ballot_sync(FULL_WARP, discovered);
       if (word == 0) return;
-      if (lane == 0) next_bits[word_of(v)] = word;
+      if (lane == 0) grows[word_of(v)] = word;
       if constexpr (Policy::counts_edges) {
         if (!discovered) return;
         // Rows of a graph that is its own transpose have been read already.

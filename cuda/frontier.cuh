@@ -18,12 +18,13 @@ struct FrontierCount {
   __device__ __forceinline__ unsigned edges() const { return static_cast<unsigned>(packed >> 32); }
 };
 
-// Degrees up to this are alike to every mapping.
-constexpr int EVEN_DEGREE = 32;
+// Degrees up to this are alike to every mapping; where a graph has no other, the host compiles the
+// automatic mapping not to count any.
+constexpr int EVEN_DEGREE = 64;
 
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
-// largest (32 standing for anything smaller), and `unexplored` the arcs of the vertices that have
+// largest (EVEN_DEGREE standing for anything smaller), and `unexplored` the arcs of the vertices that have
 // been in no frontier yet. `pulling` says how the level before was expanded. Of a padded frontier
 // `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier has
 // bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not in the

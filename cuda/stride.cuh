@@ -51,6 +51,7 @@ __device__ __forceinline__ void stride_row(const typename Policy::Parameters& gr
   constexpr int BATCH = 4;
   if (rank == 0) count_lane_slots((row.degree + team - 1) / team * team);
   int step = 0;
+#pragma unroll 1
   for (; row.degree - step > team; step += BATCH * team) {
     stride<BATCH>(graph, row, step, team, rank, visit);
   }

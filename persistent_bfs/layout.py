@@ -32,6 +32,8 @@ def bitmap_words(vertices: int) -> int:
     return -(-vertices // 1024) * 32
 
 
+EVEN_DEGREE = 64  # of cuda/frontier.cuh: degrees up to this are alike to every mapping
+
 SLOT_PARTS = 2048  # of cuda/slots.cuh: sums of 8 bytes, with the slots behind them
 
 

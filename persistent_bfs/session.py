@@ -20,8 +20,11 @@ from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
 
-# Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
-EVEN_DEGREE = 32
+# Of a graph without larger degrees, a level's size alone can choose the mapping.
+EVEN_DEGREE = layout.EVEN_DEGREE
+
+# Rows longer than this keep one block's warps long.
+TIERED_DEGREE = 32
 
 # In this many levels a graph of narrow ones does not reach this many vertices.
 PROBED_LEVELS, PROBED_VERTICES = 12, 2048
@@ -57,7 +60,7 @@ def choose_engine(engine: str, device: Device, graph: Graph) -> tuple[str, str]:
             return "graph_unrolled", "graph_unrolled: no cooperative launch, no WHILE nodes here"
         tier_vertices = Config("tiered").tier_vertices
         fits = shared_bytes_needed(graph.vertices, tier_vertices) <= info.shared_bytes_per_block
-        if fits and graph.max_degree <= EVEN_DEGREE and looks_deep(graph):
+        if fits and graph.max_degree <= TIERED_DEGREE and looks_deep(graph):
             return "tiered", "tiered: small degrees, and the first levels are narrow"
         return "persistent", "persistent: the least a level of any width can cost"
     if engine == "graph_while" and not info.while_nodes:

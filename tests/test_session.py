@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import resource
 import sys
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ import pytest
 from devices import KERNEL_DEVICES
 
 from persistent_bfs import BFS, DeviceError, DeviceMemoryError, Graph, bfs, read_graph
+from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
 from persistent_bfs.engines.base import memory_needed
 from persistent_bfs.graph import plan_offsets
+from persistent_bfs.layout import EVEN_DEGREE
 from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
 from persistent_bfs.session import choose_advance, choose_engine, looks_deep
 
@@ -176,6 +179,11 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
     backwards = needed(1_000, 1_000, directed=True, direction="auto")
     assert (backwards["in_row_offsets"], backwards["in_col_indices"]) == (4_004, 4_000)
     assert "in_row_offsets" not in needed(1_000, 1_000, direction="auto")
+
+
+def test_the_even_degree_is_the_device_codes() -> None:
+    text = (source_folder() / "frontier.cuh").read_text()
+    assert re.findall(r"EVEN_DEGREE = (\d+);", text) == [str(EVEN_DEGREE)]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +347,7 @@ def test_the_automatic_engine_is_tiered_where_levels_are_narrow() -> None:
 
 
 def test_the_automatic_mapping_counts_edges_only_where_degrees_are_large() -> None:
-    for spec, counts in (("grid:9x9", False), ("star:34", True), ("star:33", False)):
+    for spec, counts in (("grid:9x9", False), ("star:66", True), ("star:65", False)):
         with BFS(read_graph(spec), device="emulated", advance="auto") as search:
             assert search.config.counts_edges == counts
             assert find_problem(search.graph, search.run(0)) is None

@@ -10,7 +10,6 @@
 // of lanes after S. Hong, S. K. Kim, T. Oguntebi, K. Olukotun, PPoPP 2011.
 #pragma once
 
-#include "advance/block.cuh"
 #include "frontier.cuh"
 #include "mapping.cuh"
 #include "stride.cuh"
@@ -26,48 +25,73 @@ struct Bucketed : FixedMapping {
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    if (frontier.size <= static_cast<int>(gridDim.x)) {
-      return Block::run<Policy>(graph, frontier, workers, visit);
-    }
-    Hubs<Policy> hubs;
     unsigned long long edges = 0;
-    const int lane = workers.lane;
-    const int team = lanes_a_vertex(frontier.size, workers.warps * WARP_SIZE);
-    const int rank = lane & (team - 1);
-    const int long_row = BATCH * team > WARP_SIZE ? BATCH * team : WARP_SIZE;
-    const int vertices = WARP_SIZE / team;
-    for (int first = workers.warp * vertices; first < frontier.size;
-         first += workers.warps * vertices) {
-      const int index = first + lane / team;
-      Row<Policy> row;
-      if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
-      if (rank == 0) edges += row.degree;
-
-      if (hubs.possible(frontier)) hubs.put_by(row, lane, team);
-      for (unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row);
-           left != 0; left &= left - 1) {
-        stride_row(graph, row_of_lane(row, __ffs(left) - 1), WARP_SIZE, lane, visit);
+    Hubs<Policy> hubs;
+    const bool a_block_each = frontier.size <= static_cast<int>(gridDim.x);
+    if (!a_block_each) {
+      const int lane = workers.lane;
+      const int shift = team_shift(frontier.size, workers.warps * WARP_SIZE);
+      const int team = 1 << shift;
+      const int step = (workers.warps * WARP_SIZE) >> shift;
+      // The whole warp stays as long as any of its teams has a vertex.
+      for (int index = (workers.warp * WARP_SIZE + lane) >> shift;
+           __any_sync(FULL_WARP, index < frontier.size); index += step) {
+        Row<Policy> row;
+        if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
+        if ((lane & (team - 1)) == 0) edges += row.degree;
+        if (hubs.possible(frontier)) hubs.put_by(row, lane, team);
+        rows(graph, row, team, lane, visit);
       }
-      if (row.degree >= long_row) row.degree = 0;
-      const int longest = warp_max(row.degree);
-      if (lane == 0) count_lane_slots((longest + team - 1) / team * WARP_SIZE);
-      for (int step = 0; step < longest; step += BATCH * team) {
-        stride<BATCH>(graph, row, step, team, rank, visit);
-      }
+      if (!hubs.possible(frontier) || !hubs.any()) return edges;
     }
-    if (hubs.possible(frontier)) hubs.expand(graph, visit);
+    // One row of the frontier, or all that the block's warps put by.
+    for (int next = a_block_each ? blockIdx.x : 0;;) {
+      Row<Policy> row;
+      if (a_block_each) {
+        if (next >= frontier.size) break;
+        row = Row<Policy>(graph, frontier, next);
+        if (threadIdx.x == 0) edges += row.degree;
+        next = frontier.size;
+      } else if (!hubs.take(row, next)) {
+        break;
+      }
+      stride_row(graph, row, Policy::block_threads, threadIdx.x, visit);
+    }
+    if (!a_block_each) __syncthreads();  // all hubs are read before the next level puts others by
     return edges;
   }
 
  private:
-  // The largest power of two, up to a warp, that gives every vertex so many of the threads.
-  static __device__ __forceinline__ int lanes_a_vertex(int vertices, int threads) {
-    int lanes = 1;
+  // The logarithm of the lanes a vertex gets: the most, up to a warp, that there are for each.
+  static __device__ __forceinline__ int team_shift(int vertices, int threads) {
+    int shift = 0;
 #pragma unroll
-    for (int more = 2; more <= WARP_SIZE; more *= 2) {
-      if (vertices <= threads / more) lanes = more;
+    for (int more = 1; 1 << more <= WARP_SIZE; ++more) {
+      if (vertices <= threads >> more) shift = more;
     }
-    return lanes;
+    return shift;
+  }
+
+  // A row a team, by a whole warp: first those that are too long for a team, then the others.
+  template <class Policy, class Visit>
+  static __device__ __forceinline__ void rows(const typename Policy::Parameters& graph,
+                                              const Row<Policy>& row, int team, int lane,
+                                              Visit& visit) {
+    const int long_row = BATCH * team > WARP_SIZE ? BATCH * team : WARP_SIZE;
+    const int rank = lane & (team - 1);
+    unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row);
+    for (bool all = false; !all; left &= left - 1) {
+      all = left == 0;
+      Row<Policy> its = all ? row : row_of_lane(row, __ffs(left) - 1);
+      if (all && row.degree >= long_row) its.degree = 0;
+      const int lanes = all ? team : WARP_SIZE;
+      const int longest = all ? warp_max(its.degree) : its.degree;
+      if (lane == 0) count_lane_slots((longest + lanes - 1) / lanes * WARP_SIZE);
+#pragma unroll 1
+      for (int step = 0; step < longest; step += BATCH * lanes) {
+        stride<BATCH>(graph, its, step, lanes, all ? rank : lane, visit);
+      }
+    }
   }
 
   // The rows that the warps of a block put by for all of them.
@@ -118,24 +142,25 @@ struct Bucketed : FixedMapping {
       if (kept > KEPT) kept = KEPT;
     }
 
-    // By the whole block, when all its warps are through.
-    template <class Visit>
-    __device__ __forceinline__ void expand(const typename Policy::Parameters& graph,
-                                           Visit& visit) {
+    // By the whole block, when all its warps are through: whether any row was put by.
+    __device__ __forceinline__ bool any() const {
       if (threadIdx.x % WARP_SIZE == 0) shared->count[threadIdx.x / WARP_SIZE] = kept;
-      if (!__syncthreads_or(kept != 0)) return;
-      for (int warp = 0; warp < WARPS; ++warp) {
-        for (int i = 0; i < shared->count[warp]; ++i) {
-          const Kept& hub = shared->rows[warp][i];
-          Row<Policy> row;
-          row.begin = hub.begin;
-          row.degree = hub.degree;
-          row.source = hub.source;
-          row.place = hub.place;
-          stride_row(graph, row, blockDim.x, threadIdx.x, visit);
-        }
-      }
-      __syncthreads();  // all are read before the next level puts others by
+      return __syncthreads_or(kept != 0);
+    }
+
+    // The row at `next` or, where there is none, the one after it; false behind the last.
+    __device__ __forceinline__ bool take(Row<Policy>& row, int& next) const {
+      int warp = next / KEPT;
+      int i = next % KEPT;
+      for (; warp < WARPS && i == shared->count[warp]; i = 0) ++warp;
+      if (warp == WARPS) return false;
+      const Kept& hub = shared->rows[warp][i];
+      row.begin = hub.begin;
+      row.degree = hub.degree;
+      row.source = hub.source;
+      row.place = hub.place;
+      next = i + 1 == KEPT ? (warp + 1) * KEPT : warp * KEPT + i + 1;
+      return true;
     }
   };
 };

@@ -17,7 +17,16 @@ from typing import Any
 
 import click
 
-from persistent_bfs import ADVANCES, APPENDS, BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import (
+    ADVANCES,
+    APPENDS,
+    BFS,
+    DIRECTIONS,
+    FRONTIERS,
+    EngineOptions,
+    Graph,
+    read_graph,
+)
 from persistent_bfs.device import open_device
 from persistent_bfs.measure import measure
 from persistent_bfs.reference import bfs_reference
@@ -55,9 +64,27 @@ def mappings() -> Iterator[tuple[str, Choice]]:
 
 
 def directions() -> Iterator[tuple[str, Choice]]:
-    """Push, pull and the choice between them."""
-    for direction in ("push", "pull", "auto"):
+    """Push, pull and the choice between them; what pulls, with bitmaps too."""
+    for direction in DIRECTIONS:
         yield direction, {"engine": "persistent", "direction": direction}
+        if direction != "push":
+            how = {"engine": "persistent", "direction": direction, "frontier": "dense"}
+            yield f"{direction}, dense", how
+
+
+def frontiers() -> Iterator[tuple[str, Choice]]:
+    """Sparse and dense frontiers, wherever a bitmap is of use."""
+    ways: tuple[tuple[str, str], ...] = (
+        ("push", "topology"),
+        ("pull", "thread"),
+        ("auto", "auto"),
+        ("auto", "edge"),
+        ("auto", "bucketed"),
+    )
+    for direction, advance in ways:
+        for frontier in FRONTIERS:
+            how = {"direction": direction, "advance": advance, "frontier": frontier}
+            yield f"{direction}, {advance}, {frontier}", {"engine": "persistent", **how}
 
 
 def appends() -> Iterator[tuple[str, Choice]]:
@@ -93,9 +120,10 @@ def engines() -> Iterator[tuple[str, Choice]]:
 
 
 SWEEPS = {
-    sweep.__name__: sweep for sweep in (mappings, directions, appends, tiers, shapes, engines)
+    sweep.__name__: sweep
+    for sweep in (mappings, directions, frontiers, appends, tiers, shapes, engines)
 }
-GRAPHS_OF = {"tiers": DEEP, "directions": WIDE, "appends": WIDE}
+GRAPHS_OF = {"tiers": DEEP, "directions": WIDE, "frontiers": WIDE, "appends": WIDE}
 
 
 def load(name: str) -> Graph | None:

@@ -191,8 +191,8 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "bucketed",
         "advance/bucketed.cuh",
         "advance::Bucketed",
-        "a thread, a warp or a block a vertex, by its degree: few idle lanes, some block "
-        "barriers; a hub still has one block only",
+        "some lanes, a warp or a block a vertex, by its degree and by how many lanes there are: "
+        "few idle lanes, a vote of the block a level; a hub still has one block only",
     ),
     AdvanceChoice(
         "edge",

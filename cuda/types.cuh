@@ -95,7 +95,8 @@ struct LaunchArguments {
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
 // in the order of their discovery. Each vertex enters once and each level has at least one, hence
 // `queue_capacity` (the number of vertices) bounds the levels too and nothing can run forever. With
-// padded frontiers it is the number of arcs and one more: each arc leaves one slot, once.
+// padded frontiers it is the number of arcs and one more: each arc leaves one slot, once. Where
+// frontiers are dense, those that pulled levels discover leave their places in it unwritten.
 template <class Offset>
 struct SearchParameters {
   using OffsetType = Offset;

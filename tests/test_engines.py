@@ -7,7 +7,8 @@ import os
 import random
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,27 +161,34 @@ IN_SHARD = _shard(TRIED, os.environ.get(SHARD))
 
 
 @pytest.fixture(scope="module")
-def compiled(device: Device) -> None:
-    """Compile this shard on all cores at once, unless several processes share the tests."""
+def compilations(device: Device) -> Iterator[dict[Combination, Future[Path]]]:
+    """Compile this shard on all cores, ahead of the tests, unless several processes share them."""
     if "PYTEST_XDIST_WORKER" in os.environ:
+        yield {}
         return
-    configs = [
-        Config(
-            **dict(zip(FIELDS, combination, strict=True)),
-            predecessors=True,
-            trace=True,
-            block_threads=64,
-            tier_vertices=2,
-        )
-        for combination in IN_SHARD
-    ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(device.compile, configs))
+        yield {
+            combination: pool.submit(
+                device.compile,
+                Config(
+                    **dict(zip(FIELDS, combination, strict=True)),
+                    predecessors=True,
+                    trace=True,
+                    block_threads=64,
+                    tier_vertices=2,
+                ),
+            )
+            for combination in IN_SHARD
+        }
+        pool.shutdown(cancel_futures=True)
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("combination", IN_SHARD, ids="-".join)
-def test_combinations_of_engine_and_policies(device: Device, combination: Combination) -> None:
+def test_combinations_of_engine_and_policies(
+    device: Device, compilations: dict[Combination, Future[Path]], combination: Combination
+) -> None:
+    if combination in compilations:
+        compilations[combination].result()
     how = dict(zip(FIELDS, combination, strict=True))
     engine, advance = how.pop("engine"), how.pop("advance")
     cases = [(small.graph, small.source) for small in SMALL]

@@ -193,6 +193,7 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "advance::Bucketed",
         "some lanes, a warp or a block a vertex, by its degree and by how many lanes there are: "
         "few idle lanes, a vote of the block a level; a hub still has one block only",
+        lanes=A_SHARE,
     ),
     AdvanceChoice(
         "edge",

@@ -55,7 +55,7 @@ struct Bucketed : FixedMapping {
       } else if (!hubs.take(row, next)) {
         break;
       }
-      stride_row(graph, row, Policy::block_threads, threadIdx.x, visit);
+      stride_row<false>(graph, row, Policy::block_threads, threadIdx.x, visit);
     }
     if (!a_block_each) __syncthreads();  // all hubs are read before the next level puts others by
     return edges;

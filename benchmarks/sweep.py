@@ -17,7 +17,16 @@ from typing import Any
 
 import click
 
-from persistent_bfs import ADVANCES, APPENDS, BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import (
+    ADVANCES,
+    APPENDS,
+    BFS,
+    DIRECTIONS,
+    FRONTIERS,
+    EngineOptions,
+    Graph,
+    read_graph,
+)
 from persistent_bfs.device import open_device
 from persistent_bfs.measure import measure
 from persistent_bfs.reference import bfs_reference
@@ -55,9 +64,28 @@ def mappings() -> Iterator[tuple[str, Choice]]:
 
 
 def directions() -> Iterator[tuple[str, Choice]]:
-    """Push, pull and the choice between them."""
-    for direction in ("push", "pull", "auto"):
-        yield direction, {"engine": "persistent", "tiers": "none", "direction": direction}
+    """Push, pull and the choice between them; what pulls, with bitmaps too."""
+    for direction in DIRECTIONS:
+        how = {"engine": "persistent", "tiers": "none", "direction": direction}
+        yield direction, how
+        if direction != "push":
+            yield f"{direction}, dense", how | {"frontier": "dense"}
+
+
+def frontiers() -> Iterator[tuple[str, Choice]]:
+    """Sparse and dense frontiers, wherever a bitmap is of use."""
+    ways: tuple[tuple[str, str], ...] = (
+        ("push", "topology"),
+        ("pull", "thread"),
+        ("auto", "auto"),
+        ("auto", "edge"),
+        ("auto", "bucketed"),
+    )
+    for direction, advance in ways:
+        for frontier in FRONTIERS:
+            how = {"direction": direction, "advance": advance, "frontier": frontier}
+            choice = {"engine": "persistent", "tiers": "none", **how}
+            yield f"{direction}, {advance}, {frontier}", choice
 
 
 def appends() -> Iterator[tuple[str, Choice]]:
@@ -108,7 +136,8 @@ def deep() -> Iterator[tuple[str, Choice]]:
 
 
 SWEEPS = {
-    sweep.__name__: sweep for sweep in (deep, mappings, directions, appends, tiers, shapes, engines)
+    sweep.__name__: sweep
+    for sweep in (deep, mappings, directions, frontiers, appends, tiers, shapes, engines)
 }
 SMALL = (
     "matrix-jagmesh7-pattern-symmetric.mtx",
@@ -117,7 +146,13 @@ SMALL = (
 )
 DEEPEST = (*DEEP[:6], "road:3000x3000")
 
-GRAPHS_OF = {"deep": DEEPEST + SMALL, "tiers": DEEPEST, "directions": WIDE, "appends": WIDE}
+GRAPHS_OF = {
+    "deep": DEEPEST + SMALL,
+    "tiers": DEEPEST,
+    "directions": WIDE,
+    "frontiers": WIDE,
+    "appends": WIDE,
+}
 
 
 def load(name: str) -> Graph | None:

@@ -18,14 +18,17 @@ struct FrontierCount {
   __device__ __forceinline__ unsigned edges() const { return static_cast<unsigned>(packed >> 32); }
 };
 
-// Degrees up to this are alike to every mapping.
-constexpr int EVEN_DEGREE = 32;
+// Degrees up to this are alike to every mapping; where a graph has no other, the host compiles the
+// automatic mapping not to count any.
+constexpr int EVEN_DEGREE = 64;
 
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
-// largest (32 standing for anything smaller), and `unexplored` the arcs of the vertices that have
+// largest (EVEN_DEGREE standing for anything smaller), and `unexplored` the arcs of the vertices that have
 // been in no frontier yet. `pulling` says how the level before was expanded. Of a padded frontier
-// `discovered` of the `size` slots hold a vertex, the others NO_VERTEX.
+// `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier has
+// bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not in the
+// queue then. `stale` says what is left in the bitmap of the frontier before. See dense.cuh.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
@@ -36,6 +39,8 @@ struct Frontier {
   unsigned long long unexplored;
   bool pulling;
   int discovered;
+  int bitmap;
+  int stale;
 };
 
 // Where the next frontier grows: right behind this one. Its count is of every discovery, also those
@@ -70,7 +75,9 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
           depth,
           parameters.arcs - explored - count.edges(),
           pulling,
-          static_cast<int>(count.vertices())};
+          static_cast<int>(count.vertices()),
+          0,
+          0};
 }
 
 template <class Parameters>

@@ -4,6 +4,7 @@
 // counter back and swaps: a launch and a round trip a level. The baseline of every comparison.
 #pragma once
 
+#include "dense.cuh"
 #include "step.cuh"
 #include "trace.cuh"
 
@@ -18,11 +19,13 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
       frontier_at(parameters, launch.frontier_begin, count, launch.largest_degree, launch.level,
                   launch.explored, state.pulling[launch.parity] != 0);
   if constexpr (Policy::padded) frontier.discovered = launch.discovered;
+  place_bitmap<Policy>(frontier, launch.level % 3, state.stale[launch.parity]);
   const NextFrontier next = next_frontier(parameters, launch.frontier_begin + frontier.size, 0);
   const int phase = Policy::phases > 1 ? launch.phase : 0;
   if (phase == 0 && is_grid_leader()) {
     trace_begin<Policy>(parameters, frontier);
     state.pulling[1 - launch.parity] = pulls<Policy>(parameters, frontier);
+    if constexpr (Policy::dense) state.stale[1 - launch.parity] = stale_after<Policy>(frontier);
   }
   if (phase == 0) {
     expand_level<Policy>(parameters, frontier, next);

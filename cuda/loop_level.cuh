@@ -8,6 +8,7 @@
 // of one level's phases read the same copy; the first of them passes the state on.
 #pragma once
 
+#include "dense.cuh"
 #include "reset.cuh"
 #include "step.cuh"
 #include "trace.cuh"
@@ -30,6 +31,7 @@ struct LevelState {
     frontier = frontier_at(parameters, begin, count, state.totals[level % 3].largest_degree, level,
                            state.explored[parity], state.pulling[parity] != 0);
     if constexpr (Policy::padded) frontier.discovered = state.totals[level % 3].discovered;
+    place_bitmap<Policy>(frontier, level % 3, state.stale[parity]);
     const bool over = count.vertices() == 0 || level >= state.max_depth;
     status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL
              : over                                  ? DONE
@@ -55,6 +57,7 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
   state.level[1 - parity] = running ? frontier.depth + 1 : frontier.depth;
   state.frontier_begin[1 - parity] = running ? now.begin + frontier.size : now.begin;
   state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);
+  if constexpr (Policy::dense) state.stale[1 - parity] = stale_after<Policy>(frontier);
   state.explored[1 - parity] = state.explored[parity] + (running ? frontier.edges : 0);
   if constexpr (Policy::padded) {
     state.reached[1 - parity] = state.reached[parity] + (running ? frontier.discovered : 0);

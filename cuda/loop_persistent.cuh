@@ -11,6 +11,7 @@
 
 #include "barrier.cuh"
 #include "collect.cuh"
+#include "dense.cuh"
 #include "reset.cuh"
 #include "step.cuh"
 #include "position.cuh"
@@ -82,6 +83,7 @@ class PersistentSearch {
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state_.totals[now_.totals].discovered);
     }
+    place_bitmap<Policy>(frontier, now_.totals, stale_);
     return frontier;
   }
 
@@ -105,6 +107,7 @@ class PersistentSearch {
     }
     if (is_grid_leader()) trace_end<Policy>(parameters_, now_.level);
     pulling_ = pulls<Policy>(parameters_, frontier);
+    stale_ = stale_after<Policy>(frontier);
     has_pulled_ |= pulling_;
     now_.explored += now_.count.edges();
     now_.begin += frontier.size;
@@ -171,6 +174,7 @@ class PersistentSearch {
   GridBarrier barrier_;
   Position now_;
   int visited_before_ = 0;      // in the queue, up to here, the tier knows who is visited
+  int stale_ = 0;               // in the bitmap of the frontier before: see dense.cuh
   bool has_pulled_ = false;     // since then
   bool pulling_ = false;        // at the level before
   bool stopped_ = false;        // by the host

@@ -1,9 +1,11 @@
 // Everything a search must find in its first level: distances and predecessors cleared, the source
 // at distance 0 and alone in the frontier, the state at its beginning.
 //
-// Cost: one store a vertex (two with predecessors), coalesced.
+// Cost: one store a vertex (two with predecessors), coalesced; where frontiers are dense, one for 32
+// vertices and each of the three bitmaps.
 #pragma once
 
+#include "dense.cuh"
 #include "frontier.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
@@ -19,6 +21,7 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
     parameters.distances[v] = v == static_cast<unsigned>(request.source) ? 0 : UNVISITED;
     if constexpr (Policy::predecessors) parameters.predecessors[v] = NO_PREDECESSOR;
   }
+  reset_bitmaps<Policy>(parameters, request.source);
   if (is_grid_leader()) {
     parameters.queue[0] = request.source;
     SearchState fresh = {};

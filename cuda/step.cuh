@@ -5,6 +5,7 @@
 // chain of dependent reads: queue, row_offsets, col_indices, distance, claim, append.
 #pragma once
 
+#include "dense.cuh"
 #include "frontier.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
@@ -23,6 +24,8 @@ template <class Policy>
 __device__ __forceinline__ void expand_level(const typename Policy::Parameters& parameters,
                                              const Frontier& frontier, const NextFrontier& next) {
   const Workers workers;
+  clear_stale<Policy>(parameters, frontier, workers.warp * WARP_SIZE + workers.lane,
+                      workers.warps * WARP_SIZE);
   const unsigned long long edges =
       Policy::template Direction<Policy>::expand(parameters, frontier, next, workers);
   if constexpr (Policy::trace) {

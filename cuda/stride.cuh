@@ -1,8 +1,8 @@
 // A team of threads strides one row: a warp, or a whole block.
 //
-// Every warp of the team calls visit the same number of times, so that whole warps stay together.
-// Long rows are read four strides at a time, to have several loads in flight; the last stride, and
-// a short row, one at a time. Cost: the row's length rounded up to the team's size, in lane slots.
+// Only whole warps call visit, and those for which nothing of the last stride is left do not. Long
+// rows are read four strides at a time, to have several loads in flight; the last stride, and a short
+// row, one at a time. Cost: the row's length rounded up to the team's size, in lane slots.
 #pragma once
 
 #include "frontier.cuh"
@@ -43,18 +43,28 @@ __device__ __forceinline__ void stride(const typename Policy::Parameters& graph,
   visit(sources, neighbours, valid, Places{row.place + step + rank, static_cast<unsigned>(team)});
 }
 
-// The whole row, by thread `rank` of the team.
-template <class Policy, class Visit>
+// The whole row, by thread `rank` of the team. The compiler may unroll the batches, unless registers
+// are dear.
+template <bool may_unroll = true, class Policy, class Visit>
 __device__ __forceinline__ void stride_row(const typename Policy::Parameters& graph,
                                            const Row<Policy>& row, int team, int rank,
                                            Visit& visit) {
   constexpr int BATCH = 4;
   if (rank == 0) count_lane_slots((row.degree + team - 1) / team * team);
   int step = 0;
-  for (; row.degree - step > team; step += BATCH * team) {
-    stride<BATCH>(graph, row, step, team, rank, visit);
+  if constexpr (may_unroll) {
+    for (; row.degree - step > team; step += BATCH * team) {
+      stride<BATCH>(graph, row, step, team, rank, visit);
+    }
+  } else {
+#pragma unroll 1
+    for (; row.degree - step > team; step += BATCH * team) {
+      stride<BATCH>(graph, row, step, team, rank, visit);
+    }
   }
-  if (step < row.degree) stride<1>(graph, row, step, team, rank, visit);
+  if (step + rank / WARP_SIZE * WARP_SIZE < row.degree) {
+    stride<1>(graph, row, step, team, rank, visit);
+  }
 }
 
 }  // namespace persistent_bfs

@@ -4,6 +4,7 @@
 // what others add to in the next record; whatever separates the levels makes that visible in time.
 #pragma once
 
+#include "dense.cuh"
 #include "step.cuh"
 #include "types.cuh"
 
@@ -17,7 +18,7 @@ __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& p
     LevelRecord* record = parameters.trace + frontier.depth;
     record[0].begin_nanoseconds = device_nanoseconds();
     record[0].frontier_size = frontier.discovered;
-    record[0].mapping = Policy::Advance::chosen(frontier);
+    record[0].mapping = in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;
     record[0].pulled = pulls<Policy>(parameters, frontier);
     record[1].end_nanoseconds = 0;
     record[1].edges = 0;

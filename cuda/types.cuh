@@ -42,6 +42,7 @@ struct SearchState {
   int frontier_begin[2];
   int level[2];
   int pulling[2];
+  int stale[2];  // what is left in the bitmap of the frontier before: see dense.cuh
   int max_depth;
   int depth;            // deepest level with a vertex in it
   int enqueued;         // sum of the frontier sizes
@@ -65,7 +66,8 @@ enum Mapping : short {
   BY_EDGE = 3,
   BY_ONE_WARP = 4,
   BY_ONE_BLOCK = 5,
-  BY_ONE_CLUSTER = 6
+  BY_ONE_CLUSTER = 6,
+  BY_TOPOLOGY = 7
 };
 
 // In a record's edges: those of its frontier's vertices, uncounted.
@@ -102,7 +104,8 @@ struct LaunchArguments {
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
 // in the order of their discovery. Each vertex enters once and each level has at least one, hence
 // `queue_capacity` (the number of vertices) bounds the levels too and nothing can run forever. With
-// padded frontiers it is the number of arcs and one more: each arc leaves one slot, once.
+// padded frontiers it is the number of arcs and one more: each arc leaves one slot, once. Where
+// frontiers are dense, those that pulled levels discover leave their places in it unwritten.
 template <class Offset>
 struct SearchParameters {
   using OffsetType = Offset;
@@ -115,7 +118,7 @@ struct SearchParameters {
   vertex_t* queue;
   unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
   const int4* packed_rows;      // where a tier fetches whole short rows: see packed_rows.cuh
-  unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh
+  unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh; else dense.cuh
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
@@ -127,9 +130,9 @@ struct SearchParameters {
 
 // The compile-time choices of one search, composed by a stub.
 template <class Offset_, class Advance_, template <class> class Direction_, class Claim_,
-          template <class> class Append_, template <class> class Tier_, bool counts_edges_,
-          bool predecessors_, bool trace_, int block_threads_, int block_queue_, int row_slots_,
-          int phases_, bool padded_>
+          template <class> class Append_, class Form_, template <class> class Tier_,
+          bool counts_edges_, bool predecessors_, bool trace_, int block_threads_,
+          int block_queue_, int row_slots_, int phases_, bool padded_>
 struct SearchPolicy {
   using Offset = Offset_;
   using Advance = Advance_;
@@ -140,7 +143,9 @@ struct SearchPolicy {
   using Append = Append_<Policy>;
   template <class Policy>
   using Tier = Tier_<Policy>;
+  using Form = Form_;
   using Parameters = SearchParameters<Offset>;
+  static constexpr bool dense = Form::dense;  // frontiers have bitmaps
   static constexpr bool predecessors = predecessors_;
   static constexpr bool trace = trace_;
   static constexpr int block_threads = block_threads_;

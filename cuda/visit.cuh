@@ -1,8 +1,10 @@
 // What a search does with the arcs it is given: test, claim, remember the parent, append.
 //
-// Cost: a test an arc, a claim for each far end that looked unvisited, and the append's.
+// Cost: a test an arc, a claim for each far end that looked unvisited, and the append's; where
+// frontiers are dense, an atomic without an answer for each discovery more.
 #pragma once
 
+#include "dense.cuh"
 #include "frontier.cuh"
 #include "types.cuh"
 
@@ -14,6 +16,7 @@ struct Visit {
   const typename Policy::Parameters& parameters;
   typename Policy::template Append<Policy> append;
   int distance;
+  int bitmap_number;  // the frontier's, where it is dense
 
   // Bit i of `valid` says that this lane has an arc sources[i] -> neighbours[i], at places[i].
   template <int N>
@@ -35,6 +38,7 @@ struct Visit {
       if ((unvisited >> i & 1u) && Claim::take(parameters.distances, neighbours[i], distance)) {
         discovered |= 1u << i;
         if constexpr (Policy::predecessors) parameters.predecessors[neighbours[i]] = sources[i];
+        if constexpr (Policy::dense) set_bit(bitmap(parameters, bitmap_number + 1), neighbours[i]);
       }
     }
     if constexpr (Policy::needs_places) {

@@ -1,19 +1,12 @@
 // Who has been visited: a bit a vertex in shared memory.
 #pragma once
 
+#include "bits.cuh"
 #include "shared_array.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
 
 namespace persistent_bfs::tier {
-
-__device__ __forceinline__ unsigned word_of(vertex_t v) {
-  return static_cast<unsigned>(v) / WARP_SIZE;
-}
-
-__device__ __forceinline__ unsigned bit_of(vertex_t v) {
-  return 1u << (static_cast<unsigned>(v) % WARP_SIZE);
-}
 
 // All bits in one block's shared memory. Cost: n/8 bytes, and a look before an atomic, unless few
 // look at once: an atomic that comes for nothing then delays nobody.

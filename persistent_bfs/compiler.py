@@ -26,7 +26,15 @@ from pathlib import Path
 
 import platformdirs
 
-from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, TIERS, Config
+from persistent_bfs.config import (
+    ADVANCES,
+    APPENDS,
+    CLAIMS,
+    DIRECTIONS,
+    FRONTIERS,
+    TIERS,
+    Config,
+)
 
 CACHE_VARIABLE = "PERSISTENT_BFS_CACHE_DIR"
 
@@ -211,6 +219,7 @@ def render_stub(config: Config) -> str:
             f"{space}::{DIRECTIONS[config.direction].type}",
             f"{space}::{CLAIMS[config.claim].type}",
             f"{space}::{APPENDS[config.append].type}",
+            f"{space}::{FRONTIERS[config.frontier].type}",
             f"{space}::{TIERS[config.tier].type}",
             *(
                 str(value).lower()
@@ -228,13 +237,17 @@ def render_stub(config: Config) -> str:
         )
     )
     loop, arguments = Path(config.program.loop).stem, f"{space}::{config.program.arguments}"
-    lines = [f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append"]
+    lines = [
+        f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append, "
+        f"{config.frontier} frontier"
+    ]
     lines += [f'#include "{header}"' for header in config.headers]
     lines += ["", f"using Policy = {space}::SearchPolicy<{policy}>;"]
+    bounds = f"{config.block_threads}, {config.resident_blocks}"
     for kernel in config.kernels:
         lines += [
             "",
-            f'extern "C" __global__ void __launch_bounds__({config.block_threads}, 1) {kernel}(',
+            f'extern "C" __global__ void __launch_bounds__({bounds}) {kernel}(',
             f"    Policy::Parameters parameters, {arguments} launch) {{",
             f"  {space}::{kernel}<Policy>(parameters, launch);",
             "}",

@@ -13,6 +13,10 @@ from typing import Any
 
 WARP_SIZE = 32
 
+# Threads a multiprocessor whose registers suffice for every kernel that both pushes and pulls by
+# bitmaps: 64 a thread. More registers would leave fewer threads to wait for memory.
+RESIDENT_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -83,6 +87,13 @@ class TierChoice(Choice):
     exists: bool = True
     clusters: bool = False
     mappings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FrontierChoice(Choice):
+    """A row of `FRONTIERS`; ``dense`` says that a frontier has a bitmap of all vertices."""
+
+    dense: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,8 +219,9 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "bucketed",
         "advance/bucketed.cuh",
         "advance::Bucketed",
-        "a thread, a warp or a block a vertex, by its degree: few idle lanes, some block "
-        "barriers; a hub still has one block only",
+        "some lanes, a warp or a block a vertex, by its degree and by how many lanes there are: "
+        "few idle lanes, a vote of the block a level; a hub still has one block only",
+        lanes=A_SHARE,
     ),
     AdvanceChoice(
         "edge",
@@ -367,6 +379,24 @@ TIERS: Mapping[str, TierChoice] = _table(
     ),
 )
 
+FRONTIERS: Mapping[str, FrontierChoice] = _table(
+    FrontierChoice(
+        "sparse",
+        "frontier/sparse.cuh",
+        "frontier::Sparse",
+        "a queue of its vertices: as large as the frontier is; pull looks for neighbours in the "
+        "distances and appends as push does",
+    ),
+    FrontierChoice(
+        "dense",
+        "frontier/dense.cuh",
+        "frontier::Dense",
+        "a bit a vertex, set as they are discovered: pull looks for neighbours in n/8 bytes and "
+        "appends to no queue; an atomic for each discovery of a pushed level, and clearing",
+        dense=True,
+    ),
+)
+
 # Sound answers need exactly one discoverer a vertex. The others run, marked, and their
 # duplicates are what one studies.
 EXACT_CLAIMS = frozenset(CLAIMS) - {"naive"}
@@ -408,10 +438,15 @@ def rows_by_loop() -> Iterator[Config]:
                 if name != getattr(usual, field):
                     threads = TIERS[name].block_threads if field == "tier" else usual.block_threads
                     yield usual.with_(**{field: name}, block_threads=threads)
+        for name in FRONTIERS:
+            if name != usual.frontier:
+                yield usual.with_(frontier=name, direction="auto")
 
 
-def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
-    """Why direction, mapping and append do not combine; None if they do. All else combines."""
+def conflict(
+    direction: str, advance: str, append: str = "warp", frontier: str = "sparse"
+) -> str | None:
+    """Why these choices do not combine; None if they do. All else combines."""
     if direction == "pull" and advance != "thread":
         return (
             f"direction pull does not combine with the {advance} mapping: pull goes by unvisited "
@@ -431,11 +466,40 @@ def conflict(direction: str, advance: str, append: str = "warp") -> str | None:
                 f"and {advance} does not go by it; use advance thread, warp, block, bucketed, "
                 "edge or auto"
             )
+    if FRONTIERS[frontier].dense:
+        if APPENDS[append].phases > 1:
+            return (
+                f"the {append} append does not combine with a {frontier} frontier: its slots are a "
+                "queue's, and a bitmap has no places; use append warp, atomic or block"
+            )
+        if direction == "push" and ADVANCES[advance].by_frontier:
+            return (
+                f"direction push with the {advance} mapping does not combine with a {frontier} "
+                "frontier: the mapping goes by the queue, so that the bitmap would be written and "
+                "never read; use direction auto or pull, or the topology mapping"
+            )
+        if direction == "push" and ADVANCES[advance].by_arcs:
+            return (
+                f"direction push with the {advance} mapping does not combine with a {frontier} "
+                "frontier: it tests the distances of the arcs' near ends, so that the bitmap would "
+                "be written and never read; use direction auto or pull, or the topology mapping"
+            )
+        if direction == "pull" and append != "warp":
+            return (
+                f"direction pull with a {frontier} frontier does not combine with the {append} "
+                "append: nothing is appended, vertices enter by whole words of the bitmap; leave "
+                "the append at warp, or use direction auto"
+            )
     return None
 
 
-def tier_conflict(direction: str, claim: str, append: str) -> str | None:
-    """Why no tier combines with direction, claim and append; None if every tier does."""
+def tier_conflict(direction: str, claim: str, append: str, frontier: str = "sparse") -> str | None:
+    """Why no tier combines with these choices; None if every tier does."""
+    if FRONTIERS[frontier].dense:
+        return (
+            f"{frontier} frontiers do not combine with a tier, which keeps slots of its own; use "
+            "tiers none"
+        )
     if claim not in EXACT_CLAIMS:
         return (
             f"the {claim} claim does not combine with a tier, whose visited bits let nobody "
@@ -457,7 +521,7 @@ class Config:
 
     Parameters
     ----------
-    engine, advance, direction, claim, append
+    engine, advance, direction, claim, append, frontier
         Names from the tables above; for ``engine`` also one from `PROGRAMS`.
     offset_bits
         Width of ``row_offsets``: 32 or 64.
@@ -487,6 +551,7 @@ class Config:
     direction: str = "push"
     claim: str = "cas"
     append: str = "warp"
+    frontier: str = "sparse"
     offset_bits: int = 32
     predecessors: bool = False
     trace: bool = False
@@ -511,7 +576,8 @@ class Config:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
         if self.row_slots not in (1, 2, 3):
             raise ValueError(f"row_slots is {self.row_slots}; it must be 1, 2 or 3")
-        problem = conflict(self.direction, self.advance, self.append) or self._tier_conflict()
+        problem = conflict(self.direction, self.advance, self.append, self.frontier)
+        problem = problem or self._tier_conflict()
         if problem is not None:
             raise ValueError(problem)
 
@@ -521,6 +587,7 @@ class Config:
             (ADVANCES, self.advance, "advance"),
             (CLAIMS, self.claim, "claim"),
             (APPENDS, self.append, "append"),
+            (FRONTIERS, self.frontier, "frontier"),
             (TIERS, self.tier, "tier"),
         )
 
@@ -529,7 +596,7 @@ class Config:
             return None
         if not self.program.tiers:
             return f"the {self.engine} engine has no tiers; use engine persistent, or tiers none"
-        return tier_conflict(self.direction, self.claim, self.append)
+        return tier_conflict(self.direction, self.claim, self.append, self.frontier)
 
     @property
     def program(self) -> EngineChoice:
@@ -566,6 +633,23 @@ class Config:
         return APPENDS[self.append].padded
 
     @property
+    def dense(self) -> bool:
+        """Whether frontiers have bitmaps."""
+        return FRONTIERS[self.frontier].dense
+
+    @property
+    def resident_blocks(self) -> int:
+        """Blocks a multiprocessor that the compiler is to leave registers for."""
+        if self.dense and self.direction == "auto":
+            return RESIDENT_THREADS // self.block_threads
+        return 1
+
+    @property
+    def queues_all(self) -> bool:
+        """Whether the queue ends as all vertices discovered, one after another."""
+        return not self.padded and not (self.dense and self.direction != "push")
+
+    @property
     def exact(self) -> bool:
         """Whether the claim promises one discoverer a vertex."""
         return self.claim in EXACT_CLAIMS
@@ -583,5 +667,5 @@ class Config:
         tier = f", {self.tier} tier" if TIERS[self.tier].exists else ""
         return (
             f"{self.engine}, {self.direction}, {self.advance} mapping, {self.claim} claim, "
-            f"{self.append} append{tier}"
+            f"{self.append} append, {self.frontier} frontier{tier}"
         )

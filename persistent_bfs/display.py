@@ -151,7 +151,7 @@ def search(report: Report) -> RenderableType:
         "NumPy"
         if report["device"] == "reference"
         else f"{_loop(report)}, {report['direction']}, {report['advance']} mapping, "
-        f"{report['claim']} claim, {report['append']} append"
+        f"{report['claim']} claim, {report['append']} append, {report['frontier']} frontier"
     )
     lines = {
         "graph": _graph(report),
@@ -335,7 +335,8 @@ def races(report: Report) -> RenderableType:
     lines = {
         "graph": f"{_graph(report)}; from {_source(report)}, {report['reached']:,} reached",
         "search": f"{report['engine']}, {report['direction']}, {report['advance']} mapping, "
-        f"{report['claim']} claim, {report['append']} append, blocks of {report['block_threads']}",
+        f"{report['claim']} claim, {report['append']} append, {report['frontier']} frontier, "
+        f"blocks of {report['block_threads']}",
         "schedules": f"{found:,} of {report['schedules']:,} discover a vertex more than once"
         + (f", first that of seed {report['first_seed']}" if found else ""),
         "frontiers": _sums(report),
@@ -480,13 +481,12 @@ def _about(row: Report) -> str:
 
 def resources(report: Report) -> RenderableType:
     """Registers and memory of each kernel."""
-    words = ("kernel", "mapping", "direction", "claim", "append", "tier")
-    table = _table(
-        *words, "registers", "shared", "local", title=report["architecture"], words=len(words)
-    )
+    policies = ("advance", "direction", "claim", "append", "frontier", "tier")
+    columns = ("kernel", "mapping", *policies[1:], "registers", "shared", "local")
+    table = _table(*columns, title=report["architecture"], words=1 + len(policies))
     rows = [
         [
-            *(row[name] for name in ("kernel", "advance", *words[2:])),
+            *(row[name] for name in ("kernel", *policies)),
             *(_count(row[name]) for name in ("registers", "shared_bytes", "local_bytes")),
         ]
         for row in report["rows"]

@@ -20,6 +20,7 @@ MAPPINGS = (
     "one warp",
     "one block",
     "one cluster",
+    "topology",
 )  # enum Mapping; "" is the configured one
 
 # cuda/packed_rows.cuh.
@@ -33,6 +34,16 @@ SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 128
 FRONTIERS_OWN = 2**64 - 1  # in a trace record's edges: those of its vertices, uncounted
 
 NO_DEPTH_LIMIT = 2**31 - 1
+
+BITMAPS = 3  # of cuda/dense.cuh: this frontier's, the next one's, that of the one before
+
+
+def bitmap_words(vertices: int) -> int:
+    """Words from one bitmap of ``vertices`` bits to the next: whole cache lines of 128 bytes."""
+    return -(-vertices // 1024) * 32
+
+
+EVEN_DEGREE = 64  # of cuda/frontier.cuh: degrees up to this are alike to every mapping
 
 SLOT_PARTS = 2048  # of cuda/slots.cuh: sums of 8 bytes, with the slots behind them
 
@@ -106,6 +117,7 @@ SEARCH_STATE = np.dtype(
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),
         ("pulling", np.int32, 2),
+        ("stale", np.int32, 2),
         ("max_depth", np.int32),
         ("depth", np.int32),
         ("enqueued", np.int32),

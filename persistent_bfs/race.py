@@ -171,6 +171,7 @@ class RaceReport:
                 direction=config.direction,
                 claim=config.claim,
                 append=config.append,
+                frontier=config.frontier,
                 block_threads=config.block_threads,
             ) as search,
         ):
@@ -199,6 +200,7 @@ def explore(
     direction: str = "push",
     claim: str = "naive",
     append: str = "warp",
+    frontier: str = "sparse",
     schedules: int = 200,
     block_threads: int = 32,
     max_depth: int | None = None,
@@ -211,7 +213,7 @@ def explore(
     ----------
     graph : Graph
     source : int
-    engine, advance, direction, claim, append, block_threads, max_depth
+    engine, advance, direction, claim, append, frontier, block_threads, max_depth
         As of `persistent_bfs.session.BFS`.
     schedules : int
         How many: seeds 0 to ``schedules`` - 1. Seed 0 is the worst case: each thread waits
@@ -238,12 +240,18 @@ def explore(
         direction=direction,
         claim=claim,
         append=append,
+        frontier=frontier,
         block_threads=block_threads,
     )
     if config.padded:
         raise ValueError(
             f"the {append} append leaves gaps between the vertices in its queue, where discoveries "
             "are looked for; use another"
+        )
+    if not config.queues_all:
+        raise ValueError(
+            f"a {frontier} frontier leaves what pulled levels discover out of the queue, where "
+            "discoveries are looked for; use a sparse one"
         )
     expected = bfs_reference(graph, source, max_depth).distances
     found = RaceReport(graph, source, config, max_depth, expected)

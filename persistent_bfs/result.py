@@ -68,7 +68,7 @@ class BFSResult:
     enqueued : int
         Sum of the frontier sizes; equal to ``reached`` unless the claim lets a vertex be
         discovered twice.
-    engine, advance, direction, claim, append, tier, device : str
+    engine, advance, direction, claim, append, frontier, tier, device : str
         What ran.
     reason : str
         Why, where something was chosen automatically.
@@ -88,6 +88,7 @@ class BFSResult:
     direction: str
     claim: str
     append: str
+    frontier: str
     tier: str
     device: str
     reason: str
@@ -147,6 +148,7 @@ class BFSResult:
             "direction": self.direction,
             "claim": self.claim,
             "append": self.append,
+            "frontier": self.frontier,
             "tier": self.tier,
             "device": self.device,
             "levels": self.levels,

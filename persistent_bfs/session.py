@@ -26,8 +26,11 @@ from persistent_bfs.reference import bfs_reference
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
 
-# Degrees up to this are alike to every mapping, so that a level's size alone can choose one.
-EVEN_DEGREE = 32
+# Of a graph without larger degrees, a level's size alone can choose the mapping.
+EVEN_DEGREE = layout.EVEN_DEGREE
+
+# Rows longer than this keep the few warps of a tier long.
+TIERED_DEGREE = 32
 
 # In this many levels a graph of narrow ones does not reach this many vertices.
 PROBED_LEVELS, PROBED_VERTICES = 12, 2048
@@ -129,10 +132,11 @@ def with_tier(
     tier, why = choose_tier(
         tiers,
         vertices=graph.vertices,
-        narrow=graph.max_degree <= EVEN_DEGREE and looks_deep(graph),
+        narrow=graph.max_degree <= TIERED_DEGREE and looks_deep(graph),
         direction=config.direction,
         claim=config.claim,
         append=config.append,
+        frontier=config.frontier,
         info=info,
     )
     row = TIERS[tier]
@@ -154,8 +158,8 @@ class BFS:
     device : str or Device
         ``auto``, ``cuda``, ``cuda:N``, ``emulated``, ``reference``; or a device already open,
         which then stays open.
-    direction, claim, append : str
-        Names from ``DIRECTIONS``, ``CLAIMS`` and ``APPENDS``.
+    direction, claim, append, frontier : str
+        Names from ``DIRECTIONS``, ``CLAIMS``, ``APPENDS`` and ``FRONTIERS``.
     predecessors : bool
         Whether results have predecessors.
     trace : bool
@@ -203,6 +207,7 @@ class BFS:
         direction: str = "push",
         claim: str = "cas",
         append: str = "warp",
+        frontier: str = "sparse",
         predecessors: bool = False,
         trace: bool = False,
         block_threads: int | None = None,
@@ -227,6 +232,7 @@ class BFS:
             direction=direction,
             claim=claim,
             append=append,
+            frontier=frontier,
             predecessors=predecessors,
             trace=trace,
             block_threads=block_threads,
@@ -345,6 +351,7 @@ class BFS:
             direction=config.direction,
             claim=config.claim,
             append=config.append,
+            frontier=config.frontier,
             tier=config.tier,
             device=self._choice.kind,
             reason=self.reason,

@@ -76,6 +76,7 @@ def choose_tier(
     direction: str,
     claim: str,
     append: str,
+    frontier: str,
     info: DeviceInfo,
 ) -> tuple[str, str]:
     """The tier that ``tiers`` means for a graph on a device, and why (which may be empty).
@@ -86,7 +87,7 @@ def choose_tier(
     allowed = check_tiers(tiers)
     if len(allowed) == 1:
         return allowed[0], ""
-    problem = tier_conflict(direction, claim, append)
+    problem = tier_conflict(direction, claim, append, frontier)
     if tiers.strip() == AUTO and (problem or not narrow):
         return NONE, ""
     names: Iterable[str] = (name for name in allowed if TIERS[name].exists)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from persistent_bfs import ADVANCES, ENGINES, __version__, cli
+from persistent_bfs import ADVANCES, ENGINES, FRONTIERS, __version__, cli
 from persistent_bfs.device import cuda_problem, emulated_problem
 from persistent_bfs.device.base import RepeatedDiscovery
 
@@ -116,6 +116,15 @@ def test_a_search_on_the_emulated_device_has_counts_and_no_time() -> None:
     assert report["wall_ms"] is None
     assert report["counts"]["atomics"] > 0
     assert (report["schedule"], report["seed"]) == ("roundrobin", 0)
+
+
+@emulated
+def test_a_frontier_may_be_dense() -> None:
+    how = ("--device", "emulated", "--direction", "auto", "--frontier", "dense")
+    report = answer("run", *WORDS, *how)
+    assert (report["frontier"], report["direction"]) == ("dense", "auto")
+    assert (report["levels"], report["reached"], report["verified"]) == (7, 5_520, True)
+    assert "warp append, dense frontier" in call("run", *WORDS, *how).stdout
 
 
 @emulated
@@ -327,6 +336,7 @@ def test_a_wrong_answer_is_not_written(six: str, tmp_path: Path) -> None:
         (["run", "path:5", "--engine", "fast"], "'fast' is not one of"),
         (["run", "path:5", "--advance", "fast"], "'fast' is not one of"),
         (["run", "path:5", "--claim", "fast"], "'fast' is not one of"),
+        (["run", "path:5", "--frontier", "dense"], "would be written and never read"),
         (["run", "path:5", "--device", "gpu"], "unknown device 'gpu'"),
         (["run", "path:5", "--device", "cuda:x"], "unknown device 'cuda:x'"),
         (["run", "path:5", "--max-depth", "-1"], "--max-depth"),
@@ -434,6 +444,7 @@ def test_the_list_follows_the_tables() -> None:
     report = answer("list")
     assert [row["name"] for row in report["engines"]] == list(ENGINES)
     assert [row["name"] for row in report["advances"]] == list(ADVANCES)
+    assert [row["name"] for row in report["frontiers"]] == list(FRONTIERS)
     assert all(row["trade_off"] for what in ("engines", "claims") for row in report[what])
     assert [row["name"] for row in report["graphs"]] == ["words-kjv"]
     assert "kron:SCALE[:EDGEFACTOR]" in [row["usage"] for row in report["generators"]]

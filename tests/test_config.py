@@ -12,9 +12,11 @@ from persistent_bfs.config import (
     CLAIMS,
     DIRECTIONS,
     ENGINES,
+    FRONTIERS,
     TIERS,
     Choice,
     Config,
+    conflict,
 )
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import Engine, EngineOptions
@@ -24,6 +26,7 @@ POLICY_TABLES = {
     "append": APPENDS,
     "claim": CLAIMS,
     "direction": DIRECTIONS,
+    "frontier": FRONTIERS,
     "tier": TIERS,
 }
 
@@ -82,6 +85,7 @@ def test_engine_files_all_have_a_row() -> None:
         ("claim", "lock", "unknown claim 'lock'; choose one of cas, min, naive"),
         ("append", "push", "unknown append 'push'"),
         ("direction", "up", "unknown direction 'up'"),
+        ("frontier", "heap", "unknown frontier 'heap'; choose one of sparse, dense"),
         ("offset_bits", 16, "it must be 32 or 64"),
         ("block_threads", 100, "multiple of 32"),
         ("block_threads", 2048, "multiple of 32"),
@@ -97,6 +101,27 @@ def test_a_choice_that_is_in_no_table_is_refused(field: str, value: object, word
 def test_an_impossible_pair_is_refused_with_the_reason(advance: str) -> None:
     with pytest.raises(ValueError, match=f"pull does not combine with the {advance} mapping: pull"):
         Config("persistent", advance=advance, direction="pull")
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({}, "push with the thread mapping .* dense frontier: the mapping goes by the queue"),
+        ({"advance": "edge_list"}, "push with the edge_list mapping .* the arcs' near ends"),
+        ({"advance": "topology", "append": "scan"}, "topology mapping does not .* scan append"),
+        ({"direction": "pull", "append": "block"}, "pull with a dense frontier .* block append"),
+        ({"direction": "auto", "append": "scan"}, "auto does not combine with the scan append"),
+    ],
+)
+def test_what_a_bitmap_is_of_no_use_to_is_refused(choices: dict[str, str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Config("persistent", frontier="dense", **choices)  # type: ignore[arg-type]
+
+
+def test_a_scan_append_is_refused_a_bitmap_whatever_else() -> None:
+    problem = conflict("push", "thread", "scan", "dense")
+    assert problem is not None
+    assert "the scan append does not combine with a dense frontier: its slots are" in problem
 
 
 def test_configs_are_values() -> None:

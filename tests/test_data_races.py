@@ -14,7 +14,15 @@ from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path
 
 from persistent_bfs import BFS, read_graph
 from persistent_bfs.compiler import compile_emulated
-from persistent_bfs.config import ADVANCES, APPENDS, DIRECTIONS, ENGINES, EXACT_CLAIMS, conflict
+from persistent_bfs.config import (
+    ADVANCES,
+    APPENDS,
+    DIRECTIONS,
+    ENGINES,
+    EXACT_CLAIMS,
+    FRONTIERS,
+    conflict,
+)
 from persistent_bfs.device.accesses import DataRace
 from persistent_bfs.device.base import DeviceError, KernelArguments, LaunchShape
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
@@ -225,15 +233,16 @@ def test_a_launch_of_very_many_threads_is_refused(library: Path) -> None:
 # The search's own kernels.
 
 COMBINATIONS = [
-    (engine, advance, direction, append)
+    (engine, advance, direction, append, frontier)
     for engine in ENGINES
     for advance in ADVANCES
     for direction in DIRECTIONS
     for append in APPENDS
-    if conflict(direction, advance, append) is None
+    for frontier in FRONTIERS
+    if conflict(direction, advance, append, frontier) is None
 ]
 # Few enough to compile in seconds; every row of every table is in it.
-SAMPLE = COMBINATIONS[::23]
+SAMPLE = COMBINATIONS[::22]
 
 # Two threads race for vertex 3; so much is unexplored elsewhere that no automatic direction pulls.
 FAR = directed(206, (0, 1), (0, 2), (1, 3), (2, 3), (3, 4), *((v, v + 1) for v in range(5, 205)))
@@ -250,7 +259,7 @@ GRAPHS = [
 
 
 def races_of(claim: str, *row: str) -> list[DataRace]:
-    engine, advance, direction, append = row
+    engine, advance, direction, append, frontier = row
     found: list[DataRace] = []
     for graph, source in GRAPHS:
         with (
@@ -263,6 +272,7 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
                 direction=direction,
                 claim=claim,
                 append=append,
+                frontier=frontier,
                 predecessors=True,
                 trace=True,
                 block_threads=64,
@@ -276,7 +286,8 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
 
 def test_the_sample_meets_every_row() -> None:
     columns = [set(column) for column in zip(*SAMPLE, strict=True)]
-    assert columns == [set(ENGINES), set(ADVANCES), set(DIRECTIONS), set(APPENDS)]
+    tables = (ENGINES, ADVANCES, DIRECTIONS, APPENDS, FRONTIERS)
+    assert columns == [set(table) for table in tables]
 
 
 @pytest.fixture

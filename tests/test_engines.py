@@ -7,6 +7,8 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,8 @@ from persistent_bfs.config import (
     DIRECTIONS,
     ENGINES,
     EXACT_CLAIMS,
+    FRONTIERS,
+    Config,
     conflict,
     tier_conflict,
 )
@@ -106,17 +110,26 @@ def test_64_bit_offsets_give_the_same_answers(device: Device, engine: str, advan
         assert find_problem(graph, search.run(7)) is None
 
 
-Combination = tuple[str, str, str, str, str]
+FIELDS = ("engine", "advance", "direction", "claim", "append", "frontier")
+Combination = tuple[str, ...]
 
 
 def _legal_combinations() -> list[Combination]:
-    tables = (LOOPS, ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS)
+    tables = (LOOPS, ADVANCES, DIRECTIONS, sorted(EXACT_CLAIMS), APPENDS, FRONTIERS)
     return [
-        (loop, advance, direction, claim, append)
-        for loop, advance, direction, claim, append in itertools.product(*tables)
-        if conflict(direction, advance, append) is None
-        and (not narrow_mappings(loop) or tier_conflict(direction, claim, append) is None)
+        combination for combination in itertools.product(*tables) if _conflict(combination) is None
     ]
+
+
+def _conflict(combination: Combination) -> str | None:
+    named = dict(zip(FIELDS, combination, strict=True))
+    fields = ("direction", "advance", "append", "frontier")
+    problem = conflict(**{field: named[field] for field in fields})
+    if problem is None and narrow_mappings(named["engine"]):
+        problem = tier_conflict(
+            named["direction"], named["claim"], named["append"], named["frontier"]
+        )
+    return problem
 
 
 def _covering(combinations: list[Combination]) -> list[Combination]:
@@ -133,15 +146,59 @@ def _covering(combinations: list[Combination]) -> list[Combination]:
     return chosen
 
 
-# All of them take half an hour to compile on two cores; two choices at a time find most faults.
+# All of them take an hour to compile on two cores; two choices at a time find most faults.
 EVERY = "PERSISTENT_BFS_EVERY_COMBINATION"
-TRIED = _legal_combinations() if os.environ.get(EVERY) else _covering(_legal_combinations())
+COVERING = _covering(_legal_combinations())
+TRIED = _legal_combinations() if os.environ.get(EVERY) else COVERING
+
+# Every combination is in one shard of the k that PERSISTENT_BFS_SHARD=i/k counts from 1/k to k/k.
+SHARD = "PERSISTENT_BFS_SHARD"
 
 
-@pytest.mark.parametrize("combination", TRIED, ids="-".join)
-def test_combinations_of_engine_and_policies(device: Device, combination: Combination) -> None:
-    engine, advance, direction, claim, append = combination
-    how = {"direction": direction, "claim": claim, "append": append}
+def _shard(combinations: list[Combination], named: str | None) -> list[Combination]:
+    """Every k-th of them, from the i-th on, where ``named`` is i/k; all of them without a name."""
+    if named is None:
+        return combinations
+    number, _, count = named.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise ValueError(f"{SHARD} is {named!r}; it must be i/k, 1/k to k/k")
+    return combinations[int(number) - 1 :: int(count)]
+
+
+IN_SHARD = _shard(TRIED, os.environ.get(SHARD))
+
+
+@pytest.fixture(scope="module")
+def compilations(device: Device) -> Iterator[dict[Combination, Future[Path]]]:
+    """Compile this shard on all cores, ahead of the tests, unless several processes share them."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        yield {}
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {
+            combination: pool.submit(
+                device.compile,
+                Config(
+                    **dict(zip(FIELDS, combination, strict=True)),
+                    predecessors=True,
+                    trace=True,
+                    block_threads=64,
+                    tier_vertices=2,
+                ),
+            )
+            for combination in IN_SHARD
+        }
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("combination", IN_SHARD, ids="-".join)
+def test_combinations_of_engine_and_policies(
+    device: Device, compilations: dict[Combination, Future[Path]], combination: Combination
+) -> None:
+    if combination in compilations:
+        compilations[combination].result()
+    how = dict(zip(FIELDS, combination, strict=True))
+    engine, advance = how.pop("engine"), how.pop("advance")
     cases = [(small.graph, small.source) for small in SMALL]
     cases += [(graph, int(np.argmax(graph.degrees))) for graph in (KRONECKER, DIRECTED_HUBS)]
     for graph, source in cases:
@@ -151,10 +208,18 @@ def test_combinations_of_engine_and_policies(device: Device, combination: Combin
 
 def test_every_two_choices_that_combine_are_tried_together() -> None:
     def pairs(rows: list[Combination]) -> set[tuple[int, str, int, str]]:
-        places = list(itertools.combinations(range(5), 2))
+        places = list(itertools.combinations(range(len(FIELDS)), 2))
         return {(i, row[i], j, row[j]) for row in rows for i, j in places}
 
-    assert pairs(TRIED) == pairs(_legal_combinations())
+    assert pairs(TRIED) == pairs(COVERING) == pairs(_legal_combinations())
+
+
+def test_shards_are_all_of_it_and_share_nothing() -> None:
+    shards = [_shard(TRIED, f"{number}/7") for number in range(1, 8)]
+    assert sorted(itertools.chain(*shards)) == sorted(TRIED)
+    for name in ("0/3", "4/3", "2", "a/b", "/"):
+        with pytest.raises(ValueError, match="it must be i/k"):
+            _shard(TRIED, name)
 
 
 @pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
@@ -176,11 +241,13 @@ def test_directions_on_small_graphs(
         np.testing.assert_array_equal(result.distances, small.distances)
 
 
+@pytest.mark.parametrize("frontier", FRONTIERS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_direction_turns_where_beamer_says(device: Device, engine: str) -> None:
+def test_the_direction_turns_where_beamer_says(device: Device, engine: str, frontier: str) -> None:
+    how = {"direction": "auto", "frontier": frontier}
     graph = read_graph("kron:9:16")
     source = int(np.argmax(graph.degrees))
-    with _session(graph, device, engine, "edge", direction="auto") as search:
+    with _session(graph, device, engine, "edge", **how) as search:
         result = search.run(source)
         assert find_problem(graph, result) is None
     degrees = graph.degrees.astype(np.int64)

@@ -16,7 +16,8 @@ from persistent_bfs import Graph, compiler, read_graph
 from persistent_bfs.compiler import CompileError
 from persistent_bfs.config import ADVANCES, ENGINES, WALK, Config
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device, DeviceUnavailable
+from persistent_bfs.device.base import Device, DeviceError, DeviceUnavailable
+from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.expand import (
     LevelWalk,
     WalkArguments,
@@ -160,6 +161,77 @@ def test_worked_lane_slots_of_a_frontier_with_two_hubs() -> None:
     # No atomics but for the checksum: one a warp that had a vertex, after the last walk.
     assert rows["thread"].atomics == 1
     assert rows["warp"].atomics == 10
+
+
+# On one block of 64 threads, where a row of 128 is a hub. By hand: what the block's two warps fill.
+BUCKETED = [
+    ([100], 128),  # two strides of the block
+    ([10] * 4, 2 * 32),  # 16 lanes a vertex: one stride of each warp's two
+    ([1, 1, 5, 64], 4 * 32),  # likewise; the row of 64 by its warp, two strides, beside the others
+    ([3] * 40, 2 * 3 * 32),  # a lane each
+    # A warp puts 8 hubs by, three strides of the block each, and takes the others itself.
+    ([130] * 20 + [3] * 20, 8 * 3 * 64 + 12 * 5 * 32 + 2 * 3 * 32),
+]
+
+
+@pytest.mark.parametrize(("degrees", "slots"), BUCKETED)
+def test_worked_lane_slots_of_the_bucketed_mapping(degrees: list[int], slots: int) -> None:
+    graph = made_frontier(degrees)
+    distances = bfs_reference(graph, 0).distances
+    with (
+        EmulatedDevice(multiprocessors=1, blocks_per_multiprocessor=1, check_races=True) as device,
+        LevelWalk(device, graph, distances, ["bucketed"], block_threads=64) as walk,
+        walk.level(1) as frontier,
+    ):
+        assert frontier.size == len(degrees)
+        check_sums(graph, walk.sums("bucketed", 3), predicted_sums(graph, frontier, 3))
+        assert walk.walk("bucketed", 3)[2]["lane_slots"] == 3 * slots
+        assert [str(race) for race in device.races] == []
+
+
+@pytest.mark.parametrize("advance", ["bucketed", "edge"])
+def test_frontiers_of_all_shapes_and_grids(advance: str) -> None:
+    random = np.random.default_rng(5)
+    for degrees in (
+        random.integers(0, 4, 300),
+        np.where(random.random(200) < 0.2, 300, 1),
+        np.array([*[0] * 70, 200, *[0] * 70, 1]),
+        np.array([700, 1, 700]),
+        np.full(33, 32),
+    ):
+        graph = made_frontier(degrees.tolist())
+        distances = bfs_reference(graph, 0).distances
+        for multiprocessors in (1, 3, 16):
+            with (
+                EmulatedDevice(
+                    multiprocessors=multiprocessors, blocks_per_multiprocessor=1
+                ) as device,
+                LevelWalk(device, graph, distances, [advance], block_threads=64) as walk,
+                walk.level(1) as frontier,
+            ):
+                check_sums(graph, walk.sums(advance, 2), predicted_sums(graph, frontier, 2))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("is_hub && slot < KEPT", "is_hub"),
+        ("if (kept > KEPT) kept = KEPT;", "if (kept > KEPT) kept = KEPT - 1;"),
+        ("row.degree >= long_row) its", "row.degree > long_row) its"),
+    ],
+    ids=["more-hubs-than-kept", "one-hub-forgotten", "a-long-row-twice"],
+)
+def test_a_bug_of_the_bucketed_mapping_is_wrong(sources: Path, old: str, new: str) -> None:
+    _replace(sources / "advance" / "bucketed.cuh", old, new)
+    graph = made_frontier([130] * 20 + [32] * 20)
+    distances = bfs_reference(graph, 0).distances
+    with (
+        EmulatedDevice(multiprocessors=1, blocks_per_multiprocessor=1) as device,
+        LevelWalk(device, graph, distances, ["bucketed"], block_threads=64) as walk,
+        walk.level(1) as frontier,
+        pytest.raises((WrongAnswer, DeviceError)),
+    ):
+        check_sums(graph, walk.sums("bucketed", 1), predicted_sums(graph, frontier, 1))
 
 
 def test_edge_offsets_and_the_arcs_they_lead_to(device: Device) -> None:

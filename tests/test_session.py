@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import resource
 import sys
 from collections.abc import Iterator
@@ -24,11 +25,13 @@ from persistent_bfs import (
     layout,
     read_graph,
 )
+from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
 from persistent_bfs.engines.base import memory_needed
 from persistent_bfs.graph import plan_offsets
+from persistent_bfs.layout import EVEN_DEGREE
 from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
 from persistent_bfs.session import choose_advance, choose_engine, looks_deep
 
@@ -166,7 +169,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "state": layout.SEARCH_STATE.itemsize,
         "request": 8,
         "predecessors": 4_000,
-        "trace": 1002 * 32,
+        "trace": 1003 * 32,
     }
     assert needed(1_000, 1_000)["row_offsets"] == 1001 * 4
     assert needed(1_000, 1_000, claim="naive")["queue"] == 8_000
@@ -179,26 +182,43 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
     assert (padded["queue"], padded["edge_begin"]) == (2001 * 4, 2001 * 4)
     assert needed(1_000, 2_000, append="scan_padded", claim="naive")["queue"] == 2 * 2001 * 4
     assert padded["part_sums"] == 2048 * 8
+    # Three bitmaps of 1,000 bits each, in whole cache lines.
+    assert needed(1_000, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 128
+    assert needed(1_025, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 256
     backwards = needed(1_000, 1_000, directed=True, direction="auto")
     assert (backwards["in_row_offsets"], backwards["in_col_indices"]) == (4_004, 4_000)
     assert "in_row_offsets" not in needed(1_000, 1_000, direction="auto")
 
 
+def test_the_even_degree_is_the_device_codes() -> None:
+    text = (source_folder() / "frontier.cuh").read_text()
+    assert re.findall(r"EVEN_DEGREE = (\d+);", text) == [str(EVEN_DEGREE)]
+
+
 @pytest.mark.parametrize(
-    ("advance", "direction", "append"),
+    ("advance", "direction", "append", "frontier"),
     [
-        *product(["thread", "edge", "edge_list"], ["push", "auto"], ["warp"]),
-        *product(["thread", "edge"], ["push"], ["scan", "scan_padded"]),
+        *product(["thread", "edge", "edge_list"], ["push", "auto"], ["warp"], ["sparse"]),
+        *product(["thread", "edge"], ["push"], ["scan", "scan_padded"], ["sparse"]),
+        *product(["thread", "edge"], ["auto"], ["block"], ["dense"]),
     ],
 )
-def test_the_estimate_is_what_is_allocated(advance: str, direction: str, append: str) -> None:
+def test_the_estimate_is_what_is_allocated(
+    advance: str, direction: str, append: str, frontier: str
+) -> None:
     from persistent_bfs.device.emulated import EmulatedDevice
 
     graph = Graph.from_edges([0, 1, 2, 5], [1, 2, 3, 0], directed=True)
     with (
         EmulatedDevice() as device,
         BFS(
-            graph, device=device, advance=advance, direction=direction, append=append, trace=True
+            graph,
+            device=device,
+            advance=advance,
+            direction=direction,
+            append=append,
+            frontier=frontier,
+            trace=True,
         ) as search,
     ):
         assert search._workspace is not None
@@ -360,7 +380,7 @@ def test_only_the_persistent_engine_has_tiers() -> None:
 
 
 def test_the_automatic_mapping_counts_edges_only_where_degrees_are_large() -> None:
-    for spec, counts in (("grid:9x9", False), ("star:34", True), ("star:33", False)):
+    for spec, counts in (("grid:9x9", False), ("star:66", True), ("star:65", False)):
         with BFS(read_graph(spec), device="emulated", advance="auto") as search:
             assert search.config.counts_edges == counts
             assert find_problem(search.graph, search.run(0)) is None

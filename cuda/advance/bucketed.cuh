@@ -1,13 +1,15 @@
-// Bucketed mapping: a row is expanded by a thread, a warp or the whole block, by its degree.
+// Bucketed mapping: a row is expanded by a team of lanes, a warp or the whole block, by its degree.
 //
-// A block takes a tile of frontier vertices, one a thread, and goes through it three times: rows
-// of a block or more by the whole block, rows of a warp or more by warps, the rest a lane each.
-// Cost: three block barriers a tile with a hub in it, one without; few idle lanes at any degree.
-// A hub still has one block only. Source: the three classes of D. Merrill, M. Garland,
-// A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012.
+// A frontier of no more vertices than blocks: the block mapping. Else a vertex is given as many lanes
+// as leave no thread of the grid without, 1 to 32, and its row four strides of them at a time; longer
+// rows go to the whole warp, one after another. A row that would keep one warp long is put by, and
+// when the warps of a block are through with the rest, they all take it together. Cost: a vote of
+// the block a level (none where the largest degree is known to be small), and a barrier where a row
+// was put by; few idle lanes at any degree. A hub still has one block only. Source: the three
+// classes of D. Merrill, M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012; teams
+// of lanes after S. Hong, S. K. Kim, T. Oguntebi, K. Olukotun, PPoPP 2011.
 #pragma once
 
-#include "advance/thread.cuh"
 #include "frontier.cuh"
 #include "mapping.cuh"
 #include "stride.cuh"
@@ -16,47 +18,151 @@
 namespace persistent_bfs::advance {
 
 struct Bucketed : FixedMapping {
-  static constexpr int WARP_DEGREE = WARP_SIZE;
+  static constexpr int BATCH = 4;
+  static constexpr int KEPT = 8;  // hubs a warp puts by; more it strides alone
 
   template <class Policy, class Visit>
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    __shared__ int hubs;
-    __shared__ int hub[Policy::block_threads];
     unsigned long long edges = 0;
-    // A small frontier is spread over all blocks rather than packed into a few.
-    const int spread = (frontier.size + gridDim.x - 1) / gridDim.x;
-    const int tile = spread < static_cast<int>(blockDim.x) ? spread : blockDim.x;
-    for (int first = blockIdx.x * tile; first < frontier.size; first += gridDim.x * tile) {
-      const int index = first + threadIdx.x;
-      Row<Policy> row;
-      if (static_cast<int>(threadIdx.x) < tile && index < frontier.size) {
-        row = Row<Policy>(graph, frontier, index);
+    Hubs<Policy> hubs;
+    const bool a_block_each = frontier.size <= static_cast<int>(gridDim.x);
+    if (!a_block_each) {
+      const int lane = workers.lane;
+      const int shift = team_shift(frontier.size, workers.warps * WARP_SIZE);
+      const int team = 1 << shift;
+      const int step = (workers.warps * WARP_SIZE) >> shift;
+      // The whole warp stays as long as any of its teams has a vertex.
+      for (int index = (workers.warp * WARP_SIZE + lane) >> shift;
+           __any_sync(FULL_WARP, index < frontier.size); index += step) {
+        Row<Policy> row;
+        if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
+        if ((lane & (team - 1)) == 0) edges += row.degree;
+        if (hubs.possible(frontier)) hubs.put_by(row, lane, team);
+        rows(graph, row, team, lane, visit);
       }
-      edges += row.degree;
-
-      const bool is_hub = row.degree >= static_cast<int>(blockDim.x);
-      if (__syncthreads_or(is_hub)) {
-        if (threadIdx.x == 0) hubs = 0;
-        __syncthreads();
-        if (is_hub) hub[atomicAdd(&hubs, 1)] = index;
-        __syncthreads();
-        for (int i = 0; i < hubs; ++i) {
-          stride_row(graph, Row<Policy>(graph, frontier, hub[i]), blockDim.x, threadIdx.x, visit);
-        }
-        __syncthreads();
-        if (is_hub) row.degree = 0;
-      }
-      for (unsigned left = __ballot_sync(FULL_WARP, row.degree >= WARP_DEGREE); left != 0;
-           left &= left - 1) {
-        stride_row(graph, row_of_lane(row, __ffs(left) - 1), WARP_SIZE, workers.lane, visit);
-      }
-      if (row.degree >= WARP_DEGREE) row.degree = 0;
-      Thread::rows(graph, row, workers.lane, visit);
+      if (!hubs.possible(frontier) || !hubs.any()) return edges;
     }
+    // One row of the frontier, or all that the block's warps put by.
+    for (int next = a_block_each ? blockIdx.x : 0;;) {
+      Row<Policy> row;
+      if (a_block_each) {
+        if (next >= frontier.size) break;
+        row = Row<Policy>(graph, frontier, next);
+        if (threadIdx.x == 0) edges += row.degree;
+        next = frontier.size;
+      } else if (!hubs.take(row, next)) {
+        break;
+      }
+      stride_row<false>(graph, row, Policy::block_threads, threadIdx.x, visit);
+    }
+    if (!a_block_each) __syncthreads();  // all hubs are read before the next level puts others by
     return edges;
   }
+
+ private:
+  // The logarithm of the lanes a vertex gets: the most, up to a warp, that there are for each.
+  static __device__ __forceinline__ int team_shift(int vertices, int threads) {
+    int shift = 0;
+#pragma unroll
+    for (int more = 1; 1 << more <= WARP_SIZE; ++more) {
+      if (vertices <= threads >> more) shift = more;
+    }
+    return shift;
+  }
+
+  // A row a team, by a whole warp: first those that are too long for a team, then the others.
+  template <class Policy, class Visit>
+  static __device__ __forceinline__ void rows(const typename Policy::Parameters& graph,
+                                              const Row<Policy>& row, int team, int lane,
+                                              Visit& visit) {
+    const int long_row = BATCH * team > WARP_SIZE ? BATCH * team : WARP_SIZE;
+    const int rank = lane & (team - 1);
+    unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row);
+    for (bool all = false; !all; left &= left - 1) {
+      all = left == 0;
+      Row<Policy> its = all ? row : row_of_lane(row, __ffs(left) - 1);
+      if (all && row.degree >= long_row) its.degree = 0;
+      const int lanes = all ? team : WARP_SIZE;
+      const int longest = all ? warp_max(its.degree) : its.degree;
+      if (lane == 0) count_lane_slots((longest + lanes - 1) / lanes * WARP_SIZE);
+#pragma unroll 1
+      for (int step = 0; step < longest; step += BATCH * lanes) {
+        stride<BATCH>(graph, its, step, lanes, all ? rank : lane, visit);
+      }
+    }
+  }
+
+  // The rows that the warps of a block put by for all of them.
+  template <class Policy>
+  struct Hubs {
+    static constexpr int WARPS = Policy::block_threads / WARP_SIZE;
+    // Two strides of the block, for which one warp takes WARPS / 2 batches one after another.
+    static constexpr int DEGREE = 2 * Policy::block_threads;
+
+    struct Kept {
+      typename Policy::Offset begin;
+      int degree;
+      vertex_t source;
+      unsigned place;
+    };
+    struct Shared {
+      Kept rows[WARPS][KEPT];
+      int count[WARPS];
+    };
+
+    Shared* shared;
+    int kept = 0;  // by this warp
+
+    __device__ __forceinline__ Hubs() {
+      __shared__ Shared memory;
+      shared = &memory;
+    }
+
+    static __device__ __forceinline__ bool possible(const Frontier& frontier) {
+      return !Policy::counts_edges || frontier.largest_degree >= DEGREE;
+    }
+
+    // By a whole warp with a row a team: takes hubs away from it, as long as there is room.
+    __device__ __forceinline__ void put_by(Row<Policy>& row, int lane, int team) {
+      const bool is_hub = row.degree >= DEGREE;
+      const bool leads = (lane & (team - 1)) == 0;
+      const unsigned found = __ballot_sync(FULL_WARP, leads && is_hub);
+      if (found == 0) return;
+      const int slot = kept + lanes_below(found, lane & -team);
+      if (is_hub && slot < KEPT) {
+        if (leads) {
+          shared->rows[threadIdx.x / WARP_SIZE][slot] = {row.begin, row.degree, row.source,
+                                                         row.place};
+        }
+        row.degree = 0;
+      }
+      kept += __popc(found);
+      if (kept > KEPT) kept = KEPT;
+    }
+
+    // By the whole block, when all its warps are through: whether any row was put by.
+    __device__ __forceinline__ bool any() const {
+      if (threadIdx.x % WARP_SIZE == 0) shared->count[threadIdx.x / WARP_SIZE] = kept;
+      return __syncthreads_or(kept != 0);
+    }
+
+    // The row at `next` or, where there is none, the one after it; false behind the last.
+    __device__ __forceinline__ bool take(Row<Policy>& row, int& next) const {
+      int warp = next / KEPT;
+      int i = next % KEPT;
+      for (; warp < WARPS && i == shared->count[warp]; i = 0) ++warp;
+      if (warp == WARPS) return false;
+      const Kept& hub = shared->rows[warp][i];
+      row.begin = hub.begin;
+      row.degree = hub.degree;
+      row.source = hub.source;
+      row.place = hub.place;
+      next = i + 1 == KEPT ? (warp + 1) * KEPT : warp * KEPT + i + 1;
+      return true;
+    }
+  };
 };
 
 }  // namespace persistent_bfs::advance

@@ -1,7 +1,9 @@
 // Pull: unvisited vertices look for a parent in the frontier, and stop at the first they find.
 //
-// A lane an unvisited vertex; a vertex is in the frontier if its distance is this level's. Nobody
-// else writes an unvisited vertex, so there is no claim to win. Cost: a look at every vertex, and
+// A lane an unvisited vertex, a warp 32 in a row. Whether a neighbour is in the frontier, and how the
+// discoveries enter the next one, is the frontier's own affair: by distances and an append where it
+// is sparse, by bitmaps where it is dense. Nobody else writes an unvisited vertex, so there is no
+// claim to win. Cost: a look at every vertex, and
 // of an unvisited one's arcs only those before the first parent: little when the frontier is a
 // large part of the graph, everything when it is small. Needs the transposed graph if directed.
 // Source: the bottom-up step of S. Beamer, K. Asanovic, D. Patterson, "Direction-Optimizing
@@ -27,27 +29,35 @@ struct Pull {
   static __device__ __forceinline__ unsigned long long expand(
       const typename Policy::Parameters& parameters, const Frontier& frontier,
       const NextFrontier& next, const Workers& workers) {
-    typename Policy::template Append<Policy> append{parameters, next, workers.lane};
+    Pulled pulled(parameters, frontier, next, workers.lane);
     unsigned long long edges = 0;
     const long long step = static_cast<long long>(workers.warps) * WARP_SIZE;
-    for (long long first = static_cast<long long>(workers.warp) * WARP_SIZE;
-         first < parameters.vertices; first += step) {
-      const long long v = first + workers.lane;
-      const bool unvisited =
-          v < parameters.vertices && load_relaxed(parameters.distances + v) == UNVISITED;
-      if (!__any_sync(FULL_WARP, unvisited)) continue;
-      edges += look(parameters, frontier.depth, static_cast<vertex_t>(v), unvisited, append,
+    long long v = static_cast<long long>(workers.warp) * WARP_SIZE + workers.lane;
+    bool unvisited = is_unvisited(parameters, v);
+    for (; v - workers.lane < parameters.vertices; v += step) {
+      // Whether the next vertex is visited is known by the time this one is done with; nobody but
+      // this lane changes it.
+      const bool looks = unvisited;
+      unvisited = is_unvisited(parameters, v + step);
+      if (!__any_sync(FULL_WARP, looks)) continue;
+      edges += look(parameters, frontier.depth, static_cast<vertex_t>(v), looks, pulled,
                     workers.lane);
     }
-    append.finish();
+    pulled.finish();
     return edges;
   }
 
  private:
-  template <class Append>
+  using Pulled = typename Policy::Form::template Pulled<Policy>;
+
+  static __device__ __forceinline__ bool is_unvisited(
+      const typename Policy::Parameters& parameters, long long v) {
+    return v < parameters.vertices && load_relaxed(parameters.distances + v) == UNVISITED;
+  }
+
   static __device__ __forceinline__ int look(const typename Policy::Parameters& parameters,
                                              int depth, vertex_t v, bool unvisited,
-                                             Append& append, int lane) {
+                                             Pulled& pulled, int lane) {
     using Offset = typename Policy::Offset;
     const Offset begin = unvisited ? __ldg(parameters.in_row_offsets + v) : 0;
     const int degree =
@@ -66,8 +76,7 @@ struct Pull {
       }
 #pragma unroll
       for (int i = 0; i < BATCH; ++i) {
-        in_frontier[i] = neighbours[i] != NO_PREDECESSOR &&
-                         load_relaxed(parameters.distances + neighbours[i]) == depth;
+        in_frontier[i] = neighbours[i] != NO_PREDECESSOR && pulled.contains(neighbours[i]);
       }
 #pragma unroll
       for (int i = BATCH - 1; i >= 0; --i) {
@@ -80,8 +89,7 @@ struct Pull {
       store_relaxed(parameters.distances + v, depth + 1);
       if constexpr (Policy::predecessors) parameters.predecessors[v] = parent;
     }
-    const vertex_t batch[1] = {v};
-    append.push(batch, discovered);
+    pulled.enter(v, discovered, degree);
     return looked;
   }
 };

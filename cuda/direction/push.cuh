@@ -1,10 +1,13 @@
 // Push: frontier vertices look at their neighbours and claim the unvisited ones.
 //
-// Cost: a test for each edge of the frontier, a claim for each that looked unvisited. Source: the
+// Cost: a test for each edge of the frontier, a claim for each that looked unvisited. A frontier that
+// only its bitmap holds, as the level after a pulled one finds it, goes by that. Source: the
 // top-down step of S. Beamer, K. Asanovic, D. Patterson, "Direction-Optimizing Breadth-First
 // Search", SC 2012.
 #pragma once
 
+#include "advance/topology.cuh"
+#include "dense.cuh"
 #include "frontier.cuh"
 #include "types.cuh"
 #include "visit.cuh"
@@ -24,9 +27,12 @@ struct Push {
   static __device__ __forceinline__ unsigned long long expand(
       const typename Policy::Parameters& parameters, const Frontier& frontier,
       const NextFrontier& next, const Workers& workers) {
-    Visit<Policy> visit{parameters, {parameters, next, workers.lane}, frontier.depth + 1};
+    Visit<Policy> visit{
+        parameters, {parameters, next, workers.lane}, frontier.depth + 1, frontier.bitmap};
     const unsigned long long edges =
-        Policy::Advance::template run<Policy>(parameters, frontier, workers, visit);
+        in_queue<Policy>(frontier)
+            ? Policy::Advance::template run<Policy>(parameters, frontier, workers, visit)
+            : advance::Topology::run<Policy>(parameters, frontier, workers, visit);
     visit.append.finish();
     return edges;
   }

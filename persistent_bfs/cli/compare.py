@@ -100,7 +100,10 @@ def command(
     from persistent_bfs.reference import bfs_reference
     from persistent_bfs.session import configure, with_tier
 
-    conflicts = {advance: conflict(direction, advance, how["append"]) for advance in advances}
+    conflicts = {
+        advance: conflict(direction, advance, how["append"], how["frontier"])
+        for advance in advances
+    }
     pairs = [pair for pair in product(engines, advances) if conflicts[pair[1]] is None]
     if not pairs:
         raise click.ClickException(str(conflicts[advances[0]]))

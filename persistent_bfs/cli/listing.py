@@ -18,6 +18,7 @@ from persistent_bfs.config import (
     CLAIMS,
     DIRECTIONS,
     ENGINES,
+    FRONTIERS,
     TIERS,
     rows_by_loop,
 )
@@ -46,6 +47,7 @@ def command(resources: bool, architecture: str, as_json: bool) -> None:
         "claims": CLAIMS,
         "appends": APPENDS,
         "tiers": TIERS,
+        "frontiers": FRONTIERS,
     }
     problems = {"cuda": cuda_problem(), "emulated": emulated_problem(), "reference": None}
     report: dict[str, list[Report]] = {
@@ -88,6 +90,7 @@ def list_resources(architecture: str, as_json: bool) -> None:
                     "claim": config.claim,
                     "append": config.append,
                     "tier": config.tier,
+                    "frontier": config.frontier,
                     "registers": used.registers,
                     "shared_bytes": used.shared_bytes,
                     "local_bytes": used.local_bytes,

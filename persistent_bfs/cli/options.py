@@ -13,7 +13,7 @@ import click
 
 from persistent_bfs.cli.output import progress_bar
 from persistent_bfs.cli.program import bad_input
-from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS
+from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS
 from persistent_bfs.device import DEVICES, SCHEDULES
 
 if TYPE_CHECKING:
@@ -146,11 +146,12 @@ graph_options = options(
 
 
 def policy_options(claim: str = "cas") -> Option:
-    """Make the options for direction, claim (with its default) and append."""
+    """Make the options for direction, claim (with its default), append and frontier."""
     return options(
         choice("--direction", DIRECTIONS, "push", "From the frontier out, or into it."),
         choice("--claim", CLAIMS, claim, "Who discovers a vertex."),
         choice("--append", APPENDS, "warp", "How it enters the next frontier."),
+        choice("--frontier", FRONTIERS, "sparse", "Whether a frontier has a bitmap."),
     )
 
 

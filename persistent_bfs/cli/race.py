@@ -133,6 +133,7 @@ def run_schedule(found: RaceReport, seed: int) -> ScheduleRun:
             direction=chosen.direction,
             claim=chosen.claim,
             append=chosen.append,
+            frontier=chosen.frontier,
             block_threads=chosen.block_threads,
         ) as search,
     ):

@@ -61,7 +61,8 @@ class EngineOptions:
 class Workspace:
     """The device memory one session searches in, and the host's pinned windows on it.
 
-    ``buffers`` are named as the fields of `layout.SearchParameters` that point to them.
+    ``buffers`` are named as the fields of `layout.SearchParameters` that point to them; the
+    ``bitmaps`` of dense frontiers have the place of ``part_sums``.
     """
 
     buffers: Mapping[str, Buffer]
@@ -309,6 +310,8 @@ def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int
         needed["edge_begin"] = (capacity, np.uint32)
     if config.phases > 1:
         needed["part_sums"] = (2 * layout.SLOT_PARTS + (0 if config.padded else arcs), np.int32)
+    if config.dense:
+        needed["bitmaps"] = (layout.BITMAPS * layout.bitmap_words(vertices), np.int32)
     if config.predecessors:
         needed["predecessors"] = (vertices, np.int32)
     if config.trace:
@@ -389,6 +392,8 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             buffer.free()
         raise
     addresses = {name: buffer.address for name, buffer in made.items()}
+    if config.dense:  # no append that goes by the arcs' places is there beside bitmaps
+        addresses["part_sums"] = addresses.pop("bitmaps")
     # An undirected graph is its own transpose.
     addresses.setdefault("in_row_offsets", addresses["row_offsets"])
     addresses.setdefault("in_col_indices", addresses["col_indices"])

@@ -85,8 +85,12 @@ class HostLoop(Engine):
             stream.fill(buffers["predecessors"], -1)
         if "edge_begin" in buffers:
             stream.fill(buffers["edge_begin"], 0, count=1)
-        if self.config.direction == "auto":
-            stream.fill(buffers["state"], 0, start=PULLING_IN_STATE, count=2)
+        if self.config.direction == "auto" or self.config.dense:
+            # And, behind it, what is stale of the bitmaps.
+            stream.fill(buffers["state"], 0, start=PULLING_IN_STATE, count=4)
+        if self.config.dense:
+            stream.fill(buffers["bitmaps"], 0)
+            stream.fill(buffers["bitmaps"], 1 << source % 32, start=source // 32, count=1)
         if "trace" in buffers:
             stream.fill(buffers["trace"], 0, count=RECORD_WORDS)
 

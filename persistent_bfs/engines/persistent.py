@@ -13,7 +13,6 @@ from persistent_bfs.device.base import LaunchShape, LaunchTooLarge
 from persistent_bfs.engines.base import Engine, Outcome
 from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 
-
 # So few vertices one block clears and searches in less time than a grid takes to meet.
 ONE_BLOCK_VERTICES = 8192
 

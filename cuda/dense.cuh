@@ -1,0 +1,172 @@
+// Dense frontiers: a bit a vertex, and the ways between bitmap and queue.
+//
+// Three bitmaps rotate as the totals of the frontiers do: this frontier's is read, the next one's
+// grows, that of the frontier before is cleared, so that none of it needs a barrier of its own. A
+// bitmap is clear whenever it becomes the next one's.
+//
+// Sparse to dense: every discovery of a pushed level sets its bit, by an atomic nobody waits for; so
+// each frontier has its bitmap and a level may pull at once. Dense to sparse: a pulled level appends
+// to no queue; a level that pushes after it compacts the bitmap as it goes, a few words a warp, and
+// hands the vertices to lanes, so that no pass and no barrier is needed here either. Its discoveries
+// are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices found.
+// Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it is longer.
+// Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012; doing both
+// within the levels is this project's own.
+#pragma once
+
+#include "bits.cuh"
+#include "frontier.cuh"
+#include "types.cuh"
+#include "warp_primitives.cuh"
+
+namespace persistent_bfs {
+
+// As `stale`: the queue does not tell what to clear.
+constexpr int WHOLE_BITMAP = -1;
+
+template <class Parameters>
+__device__ __forceinline__ int bitmap_words(const Parameters& parameters) {
+  return static_cast<int>((static_cast<unsigned>(parameters.vertices) + WARP_SIZE - 1) / WARP_SIZE);
+}
+
+// Words from one bitmap to the next: whole cache lines.
+template <class Parameters>
+__device__ __forceinline__ int bitmap_pitch(const Parameters& parameters) {
+  return (bitmap_words(parameters) + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
+}
+
+// Bitmap `which` of the three, or one further round. They are where the sums of an append by arcs would be, which needs
+// sparse frontiers: more than 128 bytes of kernel parameters cost every kernel registers.
+template <class Parameters>
+__device__ __forceinline__ unsigned* bitmap(const Parameters& parameters, int which) {
+  return reinterpret_cast<unsigned*>(parameters.part_sums) +
+         static_cast<long long>(which < 3 ? which : which - 3) * bitmap_pitch(parameters);
+}
+
+// The frontier's own.
+template <class Parameters>
+__device__ __forceinline__ const unsigned* bits_of(const Parameters& parameters,
+                                                   const Frontier& frontier) {
+  return bitmap(parameters, frontier.bitmap);
+}
+
+// The one the next frontier grows in: clear when the level begins.
+template <class Parameters>
+__device__ __forceinline__ unsigned* next_bits(const Parameters& parameters,
+                                               const Frontier& frontier) {
+  return bitmap(parameters, frontier.bitmap + 1);
+}
+
+__device__ __forceinline__ bool has_bit(const unsigned* bits, vertex_t v) {
+  return (bits[word_of(v)] & bit_of(v)) != 0;
+}
+
+__device__ __forceinline__ void set_bit(unsigned* bits, vertex_t v) {
+  atomicOr(bits + word_of(v), bit_of(v));
+}
+
+// Several threads may clear one word.
+__device__ __forceinline__ void clear_word(unsigned* word) {
+  store_relaxed(reinterpret_cast<int*>(word), 0);
+}
+
+// Whether the frontier's vertices are in the queue.
+template <class Policy>
+__device__ __forceinline__ bool in_queue(const Frontier& frontier) {
+  return !Policy::dense || !frontier.pulling;
+}
+
+// Tells a frontier which of the three bitmaps is its own.
+template <class Policy>
+__device__ __forceinline__ void place_bitmap(Frontier& frontier, int which, int stale) {
+  if constexpr (Policy::dense) {
+    frontier.bitmap = which;
+    frontier.stale = stale;
+  }
+}
+
+// What of this frontier's bitmap the next level has to clear: its vertices, by the queue.
+template <class Policy>
+__device__ __forceinline__ int stale_after(const Frontier& frontier) {
+  return in_queue<Policy>(frontier) ? frontier.size : WHOLE_BITMAP;
+}
+
+// Clears the bitmap of the frontier before; by thread `thread` of `threads` that do it together.
+template <class Policy>
+__device__ __forceinline__ void clear_stale(const typename Policy::Parameters& parameters,
+                                            const Frontier& frontier, int thread, int threads) {
+  if constexpr (Policy::dense) {
+    unsigned* const before = bitmap(parameters, frontier.bitmap + 2);
+    const int words = bitmap_words(parameters);
+    if (frontier.stale == WHOLE_BITMAP || frontier.stale > words) {
+      for (int word = thread; word < words; word += threads) before[word] = 0;
+    } else {
+      const vertex_t* const previous = frontier.vertices - frontier.stale;
+      for (int i = thread; i < frontier.stale; i += threads) {
+        clear_word(before + word_of(previous[i]));
+      }
+    }
+  }
+}
+
+// By every thread of the grid before a search: no bit set but the source's, in the first bitmap.
+template <class Policy>
+__device__ __forceinline__ void reset_bitmaps(const typename Policy::Parameters& parameters,
+                                              vertex_t source) {
+  if constexpr (Policy::dense) {
+    const unsigned words = 3u * bitmap_pitch(parameters);
+    unsigned* const bits = bitmap(parameters, 0);
+    for (unsigned word = blockIdx.x * blockDim.x + threadIdx.x; word < words;
+         word += blockDim.x * gridDim.x) {
+      bits[word] = word == word_of(source) ? bit_of(source) : 0;
+    }
+  }
+}
+
+// The place of set bit number `rank` of a word that has so many.
+__device__ __forceinline__ int place_of_bit(unsigned word, int rank) {
+  int place = 0;
+#pragma unroll
+  for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
+    const int below = __popc(word >> place & ((1u << half) - 1u));
+    if (rank >= below) {
+      rank -= below;
+      place += half;
+    }
+  }
+  return place;
+}
+
+// Calls work(vertex) by whole warps for all vertices of a bitmap, up to 32 at a time, a lane each;
+// NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds there.
+template <class Work>
+__device__ __forceinline__ void each_member(const unsigned* bits, int words,
+                                            const Workers& workers, Work work) {
+  const int share = (words + workers.warps - 1) / workers.warps;
+  const int length = share < WARP_SIZE ? share : WARP_SIZE;
+  for (int first = workers.warp * length; first < words; first += workers.warps * length) {
+    const int mine = first + workers.lane;
+    const unsigned word = workers.lane < length && mine < words ? bits[mine] : 0;
+    if (!__any_sync(FULL_WARP, word != 0)) continue;
+    const int through = static_cast<int>(warp_inclusive_sum(__popc(word), workers.lane));
+    const int total = __shfl_sync(FULL_WARP, through, WARP_SIZE - 1);
+    for (int begin = 0; begin < total; begin += WARP_SIZE) {
+      const int rank = begin + workers.lane;
+      // The first lane whose words reach beyond this rank.
+      int owner = 0;
+#pragma unroll
+      for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
+        if (__shfl_sync(FULL_WARP, through, owner + half - 1) <= rank) owner += half;
+      }
+      const unsigned its_word = __shfl_sync(FULL_WARP, word, owner);
+      const int before = __shfl_sync(FULL_WARP, through, owner) - __popc(its_word);
+      vertex_t v = NO_VERTEX;
+      if (rank < total) {
+        v = (first + owner) * WARP_SIZE + place_of_bit(its_word, rank - before);
+      }
+      work(v);
+    }
+  }
+}
+
+}  // namespace persistent_bfs

@@ -1,0 +1,292 @@
+"""Dense frontiers: what the bitmaps hold, what a level costs, and that seeded bugs are caught."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from devices import KERNEL_DEVICES
+from graphs import FRONTIER_MODEL, REPEATS, SMALL, SmallGraph, directed, path
+
+from persistent_bfs import BFS, Graph, compiler, read_graph
+from persistent_bfs.config import ENGINES, conflict
+from persistent_bfs.device import open_device
+from persistent_bfs.device.base import Device
+from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
+from persistent_bfs.layout import bitmap_words
+from persistent_bfs.measure import find_problem
+from persistent_bfs.race import explore
+from persistent_bfs.reference import bfs_reference
+
+needs_emulation = pytest.mark.skipif(
+    emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
+)
+
+# Direction and mapping: pulled only, pushed and pulled, pushed by the bitmap.
+WAYS = [("pull", "thread"), ("auto", "edge"), ("auto", "thread"), ("push", "topology")]
+
+KRONECKER = read_graph("kron:9:16")
+HUB = int(np.argmax(KRONECKER.degrees))
+
+# Out of a hub into vertices of two words, from there into a chain: pulled, then pushed. So many
+# arcs are out of reach that no later level pulls.
+FAN = Graph.from_edges(
+    [*[0] * 60, *range(1, 61), *range(70, 99), *range(100, 399)],
+    [*range(1, 61), *[70] * 60, *range(71, 100), *range(101, 400)],
+    directed=True,
+    name="fan",
+)
+
+
+@pytest.fixture(scope="module", params=KERNEL_DEVICES)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    choice = open_device(request.param)
+    assert choice.device is not None
+    with choice.device:
+        yield choice.device
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the device code, to put bugs into."""
+    folder = tmp_path / "cuda"
+    shutil.copytree(compiler.source_folder(), folder)
+    monkeypatch.setattr(compiler, "source_folder", lambda: folder)
+    return folder
+
+
+def _session(graph: Graph, device: Device, way: tuple[str, str], **more: object) -> BFS:
+    fields = {
+        "engine": "persistent",
+        "predecessors": True,
+        "trace": True,
+        "block_threads": 64,
+        **more,
+    }
+    return BFS(  # type: ignore[arg-type]
+        graph, device=device, direction=way[0], advance=way[1], frontier="dense", **fields
+    )
+
+
+def _bitmaps(search: BFS) -> list[npt.NDArray[np.bool_]]:
+    """The three bitmaps, a truth value a bit."""
+    assert search._workspace is not None
+    words = search._workspace["bitmaps"].to_host().view(np.uint8)
+    bits = np.unpackbits(words, bitorder="little").astype(bool)
+    return np.split(bits, 3)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bitmap_is_its_frontier_and_the_next_one_is_clear(
+    device: Device, engine: str, way: tuple[str, str]
+) -> None:
+    for graph, source in ((FAN, 0), (KRONECKER, HUB), (read_graph("grid:7x10"), 3), (path(5), 2)):
+        expected = bfs_reference(graph, source).distances
+        with _session(graph, device, way, engine=engine) as search:
+            for limit in range(int(expected.max()) + 1):
+                # The frontier at the limit has been found and not expanded.
+                assert search.run(source, max_depth=limit).depth == limit
+                members = np.zeros(1024 * -(-graph.vertices // 1024), bool)
+                members[np.flatnonzero(expected == limit)] = True
+                bitmaps = _bitmaps(search)
+                assert [bits.size for bits in bitmaps] == [members.size] * 3
+                # They rotate by levels.
+                np.testing.assert_array_equal(bitmaps[limit % 3], members)
+                assert not bitmaps[(limit + 1) % 3].any()
+
+
+def test_a_bitmap_takes_whole_cache_lines() -> None:
+    assert [bitmap_words(n) for n in (1, 32, 1024, 1025, 2**31 - 1)] == [32, 32, 32, 64, 2**26]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_session_finds_clear_bitmaps_at_every_search(
+    device: Device, engine: str, way: tuple[str, str]
+) -> None:
+    for graph, starts in ((KRONECKER, (HUB, 0, 300, HUB)), (FAN, (0, 70, 99, 0))):
+        with _session(graph, device, way, engine=engine) as search:
+            for source in starts:
+                for limit in (None, 2, None):
+                    result = search.run(source, max_depth=limit)
+                    assert find_problem(graph, result, max_depth=limit) is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_level_that_pushes_after_a_pull_goes_by_the_bitmap(device: Device, engine: str) -> None:
+    with _session(FAN, device, ("auto", "edge"), engine=engine) as search:
+        result = search.run(0)
+        assert find_problem(FAN, result) is None
+        assert result.trace is not None
+        turns = [(row.frontier, row.direction) for row in result.trace]
+        # 15 times 60 edges are more than the 388 arcs left, 18 times 60 vertices more than all 400.
+        assert turns == [(1, "pull"), (60, "pull"), *[(1, "push")] * 30]
+        by_bitmap = [row.level for row in result.trace if row.mapping == "topology"]
+        assert by_bitmap == [2]
+        # From there on the discoveries are in the queue again.
+        rest = {row.mapping for row in result.trace[3:]}
+        assert rest == {"edge"}
+        assert [row.edges for row in result.trace[2:]] == [1] * 29 + [0]
+
+
+@needs_emulation
+def test_a_conversion_takes_no_barrier() -> None:
+    for graph, source in ((KRONECKER, HUB), (FAN, 0)):
+        with (
+            EmulatedDevice() as device,
+            _session(graph, device, ("auto", "thread")) as search,
+        ):
+            result = search.run(source)
+            assert result.trace is not None
+            assert {row.direction for row in result.trace} == {"push", "pull"}
+            assert result.counters.barriers == result.levels + 1
+
+
+@needs_emulation
+def test_a_pulled_level_takes_an_atomic_a_block() -> None:
+    atomics = {}
+    for frontier in ("sparse", "dense"):
+        with (
+            EmulatedDevice() as device,
+            BFS(
+                KRONECKER,
+                device=device,
+                engine="persistent",
+                direction="pull",
+                advance="thread",
+                frontier=frontier,
+                block_threads=64,
+            ) as search,
+        ):
+            result = search.run(HUB)
+            atomics[frontier] = result.counters.device["atomics"]
+            blocks = int(search.shape.split()[0])
+            levels = result.levels
+    words = KRONECKER.vertices // 32
+    assert levels <= atomics["dense"] <= levels * min(blocks, words)
+    assert atomics["dense"] < atomics["sparse"]
+
+
+@needs_emulation
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_there_is_no_data_race(engine: str, way: tuple[str, str]) -> None:
+    for graph, source in ((FRONTIER_MODEL, 0), (REPEATS, 0), (FAN, 0), (read_graph("kron:6:6"), 1)):
+        with (
+            EmulatedDevice(check_races=True) as device,
+            _session(graph, device, way, engine=engine) as search,
+        ):
+            assert find_problem(graph, search.run(source)) is None
+            assert find_problem(graph, search.run(source)) is None
+            assert [str(race) for race in device.races] == []
+
+
+@needs_emulation
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_schedule_loses_a_bit(engine: str, way: tuple[str, str]) -> None:
+    for seed in range(3):
+        with EmulatedDevice(schedule="adversarial", seed=seed) as device:
+            for graph, source in ((FRONTIER_MODEL, 0), (FAN, 0), (read_graph("kron:6:6"), 1)):
+                with _session(graph, device, way, engine=engine, block_threads=32) as search:
+                    assert find_problem(graph, search.run(source)) is None
+
+
+@pytest.mark.parametrize("small", SMALL, ids=lambda small: small.name)
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_small_graphs(device: Device, way: tuple[str, str], small: SmallGraph) -> None:
+    graph = small.graph
+    for engine in ("host_loop", "persistent"):
+        with _session(graph, device, way, engine=engine) as search:
+            result = search.run(small.source)
+            assert find_problem(graph, result) is None
+            np.testing.assert_array_equal(result.distances, small.distances)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_64_bit_offsets(device: Device, engine: str, way: tuple[str, str]) -> None:
+    graph = read_graph("random:300:2400").with_offsets(64)
+    with _session(graph, device, way, engine=engine) as search:
+        assert find_problem(graph, search.run(7)) is None
+
+
+# Vertices beyond the last whole word, isolated ones, arcs that lead nowhere new.
+@pytest.mark.parametrize("vertices", [1, 31, 32, 33, 1023, 1024, 1025])
+def test_any_number_of_vertices(device: Device, vertices: int) -> None:
+    last = vertices - 1
+    graph = directed(vertices, (0, last), (last, last), (last, 0), (0, last // 2))
+    for way in WAYS:
+        with _session(graph, device, way) as search:
+            for source in (0, last):
+                assert find_problem(graph, search.run(source)) is None
+
+
+BUGS = [
+    # What pulled levels discover is lost.
+    ("frontier/dense.cuh", "grows[word_of(v)] = word;", "(void)word;"),
+    # What pushed levels discover is not in the bitmap.
+    ("visit.cuh", "if constexpr (Policy::dense) set_bit(", "if constexpr (false) set_bit("),
+    # Bits of the frontier before stay.
+    ("step.cuh", "clear_stale<Policy>(parameters, frontier,", "(void)sizeof(", ),
+    # Each search finds the bits of the last one.
+    ("reset.cuh", "reset_bitmaps<Policy>(parameters, request.source);", ""),
+    # Two bits of one word, and one is lost.
+    (
+        "dense.cuh",
+        "atomicOr(bits + word_of(v), bit_of(v));",
+        "bits[word_of(v)] = bits[word_of(v)] | bit_of(v);",
+    ),
+    # The warp counts its discoveries, and the block forgets all but the first warp's.
+    ("frontier/dense.cuh", "lane < WARPS ? found_by[lane] : 0", "lane < 1 ? found_by[lane] : 0"),
+]  # fmt: skip
+
+
+def _caught() -> bool:
+    """Whether any of this module's checks sees something wrong."""
+    for way in (("auto", "thread"), ("pull", "thread"), ("push", "topology")):
+        with EmulatedDevice(check_races=True) as device, _session(KRONECKER, device, way) as search:
+            for source in (HUB, 300, HUB):
+                result = search.run(source)
+                if find_problem(KRONECKER, result) is not None or device.races:
+                    return True
+            limited = search.run(HUB, max_depth=2)
+            bitmaps = _bitmaps(search)
+            members = np.zeros(bitmaps[0].size, bool)
+            members[np.flatnonzero(limited.distances == 2)] = True
+            if (bitmaps[2] != members).any() or bitmaps[0].any():
+                return True
+    return False
+
+
+@needs_emulation
+@pytest.mark.parametrize(("file", "right", "wrong"), BUGS)
+def test_seeded_bugs_are_caught(sources: Path, file: str, right: str, wrong: str) -> None:
+    text = (sources / file).read_text()
+    assert text.count(right) == 1, f"{file} no longer has {right!r} once"
+    (sources / file).write_text(text.replace(right, wrong))
+    assert _caught()
+
+
+@needs_emulation
+def test_without_a_bug_nothing_is_caught() -> None:
+    assert not _caught()
+
+
+@needs_emulation
+def test_a_queue_with_pulled_levels_left_out_is_refused_where_discoveries_are_looked_for() -> None:
+    with pytest.raises(ValueError, match="a dense frontier leaves what pulled levels discover out"):
+        explore(FRONTIER_MODEL, 0, direction="auto", frontier="dense", schedules=1)
+    found = explore(
+        FRONTIER_MODEL, 0, advance="topology", frontier="dense", schedules=3, check=False
+    )
+    assert found.duplicating
+
+
+def test_every_direction_has_its_way() -> None:
+    assert all(conflict(*way, frontier="dense") is None for way in WAYS)

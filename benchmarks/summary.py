@@ -86,6 +86,35 @@ def table(folder: Path) -> str:
     return "\n".join(lines)
 
 
+def deep_table(folder: Path) -> str:
+    """The table of deep graphs in docs/performance.md: milliseconds, and what was chosen."""
+    report = json.loads((folder / "deep.json").read_text())
+    found: dict[str, dict[str, Report]] = {}
+    for row in report["rows"]:
+        found.setdefault(row["graph"], {})[row["choice"]] = row
+    lines = [
+        "| graph | levels | host_loop | persistent, no tier | auto | min - max | tier | µs a level "
+        "| against host_loop | wall - device, µs |",
+        "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|",
+    ]
+    for graph, rows in found.items():
+        auto, host = rows["auto"], rows["host_loop"]
+        ms, levels = auto["ms"], auto["levels"]
+        lines.append(
+            f"| {graph} | {levels:,} | {host['ms']['median']:.3g} "
+            f"| {rows['persistent, no tier']['ms']['median']:.3g} | {ms['median']:.3g} "
+            f"| {ms['min']:.3g} - {ms['max']:.3g} | {auto['tier']} "
+            f"| {1e3 * ms['median'] / levels:.2f} | {host['ms']['median'] / ms['median']:.0f}x "
+            f"| {1e3 * (auto['wall_ms']['median'] - ms['median']):.0f} |"
+        )
+    lines += [
+        "",
+        f"(`deep.json`: {report['device']}, driver {report['driver']}, median of "
+        f"{report['repeat']}, from vertex 0; the last three from the vertex of largest degree.)",
+    ]
+    return "\n".join(lines)
+
+
 def plot(folder: Path, file: Path) -> None:
     """A bar a graph and engine, on a logarithmic axis."""
     import matplotlib
@@ -115,24 +144,26 @@ def plot(folder: Path, file: Path) -> None:
     figure.savefig(file, metadata={"Date": None})
 
 
-def insert(readme: str, text: str) -> str:
-    """``readme`` with what is between the markers of the table replaced by ``text``."""
-    return re.sub(
-        r"(<!-- table -->\n).*?(\n<!-- end of table -->)", rf"\g<1>{text}\g<2>", readme, flags=re.S
-    )
+def insert(page: str, text: str, what: str = "table") -> str:
+    """``page`` with what is between the markers of ``what`` replaced by ``text``."""
+    marked = rf"(<!-- {what} -->\n).*?(\n<!-- end of {what} -->)"
+    return re.sub(marked, rf"\g<1>{text}\g<2>", page, flags=re.S)
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Write the picture here.")
 @click.option("--readme", type=click.Path(path_type=Path), help="Put the table into this file.")
-def main(folder: Path, picture: Path | None, readme: Path | None) -> None:
+@click.option("--deep", type=click.Path(path_type=Path), help="Put that of deep graphs here.")
+def main(folder: Path, picture: Path | None, readme: Path | None, deep: Path | None) -> None:
     """Show the table of the comparisons recorded in FOLDER."""
     text = table(folder)
     if picture:
         plot(folder, picture)
     if readme:
         readme.write_text(insert(readme.read_text(), text))
+    if deep:
+        deep.write_text(insert(deep.read_text(), deep_table(folder), "deep"))
     click.echo(text)
 
 

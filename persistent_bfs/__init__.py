@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CLAIMS,
         DIRECTIONS,
         ENGINES,
+        ORDERS,
         TIERS,
         Config,
     )
@@ -38,7 +39,16 @@ if TYPE_CHECKING:
 _MODULES = {
     "session": ("BFS", "bfs"),
     "compiler": ("CompileError",),
-    "config": ("ADVANCES", "APPENDS", "CLAIMS", "DIRECTIONS", "ENGINES", "TIERS", "Config"),
+    "config": (
+        "ADVANCES",
+        "APPENDS",
+        "CLAIMS",
+        "DIRECTIONS",
+        "ENGINES",
+        "ORDERS",
+        "TIERS",
+        "Config",
+    ),
     "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable", "SearchTimeout"),
     "engines.base": ("EngineOptions",),
     "graph": ("Graph",),
@@ -55,6 +65,7 @@ __all__ = [
     "CLAIMS",
     "DIRECTIONS",
     "ENGINES",
+    "ORDERS",
     "TIERS",
     "BFSResult",
     "CompileError",

@@ -86,6 +86,14 @@ class TierChoice(Choice):
 
 
 @dataclass(frozen=True)
+class OrderChoice:
+    """A row of `ORDERS`; `persistent_bfs.reorder` has a function for each but ``none``."""
+
+    name: str
+    trade_off: str
+
+
+@dataclass(frozen=True)
 class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
@@ -364,6 +372,25 @@ TIERS: Mapping[str, TierChoice] = _table(
         slots=2048,
         clusters=True,
         mappings=("one cluster",),
+    ),
+)
+
+ORDERS: Mapping[str, OrderChoice] = _table(
+    OrderChoice("none", "vertices as the graph numbers them: nothing to pay, nothing to gain"),
+    OrderChoice(
+        "rcm",
+        "reverse Cuthill-McKee: neighbours get ids close to each other, so that rows read together "
+        "lie together; for roads, meshes and whatever else is deep; the slowest to make",
+    ),
+    OrderChoice(
+        "bfs",
+        "as a search from the rim of each component discovers them: nearly as close as rcm, "
+        "and made without sorting neighbours by degree",
+    ),
+    OrderChoice(
+        "degree",
+        "descending degree: hubs share cache lines, vertices without an arc come last; for wide "
+        "graphs, and it tears neighbours apart in deep ones",
     ),
 )
 

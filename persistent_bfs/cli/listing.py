@@ -18,6 +18,7 @@ from persistent_bfs.config import (
     CLAIMS,
     DIRECTIONS,
     ENGINES,
+    ORDERS,
     TIERS,
     rows_by_loop,
 )
@@ -46,6 +47,7 @@ def command(resources: bool, architecture: str, as_json: bool) -> None:
         "claims": CLAIMS,
         "appends": APPENDS,
         "tiers": TIERS,
+        "orders": ORDERS,
     }
     problems = {"cuda": cuda_problem(), "emulated": emulated_problem(), "reference": None}
     report: dict[str, list[Report]] = {

@@ -379,18 +379,18 @@ ORDERS: Mapping[str, OrderChoice] = _table(
     OrderChoice("none", "vertices as the graph numbers them: nothing to pay, nothing to gain"),
     OrderChoice(
         "rcm",
-        "reverse Cuthill-McKee: neighbours get ids close to each other, so that rows read together "
-        "lie together; for roads, meshes and whatever else is deep; the slowest to make",
+        "reverse Cuthill-McKee: neighbours get ids close to each other, so that what a level reads "
+        "lies together; for roads, meshes and whatever else is deep",
     ),
     OrderChoice(
         "bfs",
-        "as a search from the rim of each component discovers them: nearly as close as rcm, "
-        "and made without sorting neighbours by degree",
+        "as a search from the rim of each component discovers them: every level of that search is "
+        "a run of ids; as rcm, without sorting neighbours by degree",
     ),
     OrderChoice(
         "degree",
         "descending degree: hubs share cache lines, vertices without an arc come last; for wide "
-        "graphs, and it tears neighbours apart in deep ones",
+        "graphs: in deep ones it parts neighbours",
     ),
 )
 

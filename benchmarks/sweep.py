@@ -174,7 +174,11 @@ def main(sweep: str, output: Path, repeat: int) -> None:
                 )
                 levels = measured.result.levels
                 microseconds = 1e3 * measured.device.median / levels
-                click.echo(f"  {label:36} {measured.device.median:9.4f} ms {microseconds:9.3f} us")
+                reordering = measured.result.reorder_ms
+                apart = f", {reordering:,.0f} ms of the host to reorder" if reordering else ""
+                click.echo(
+                    f"  {label:36} {measured.device.median:9.4f} ms {microseconds:9.3f} us{apart}"
+                )
             if "auto" in found:
                 best = min(found.values())
                 click.echo(f"  auto takes {found['auto'] / best:.2f} x the best")

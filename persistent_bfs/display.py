@@ -180,9 +180,8 @@ def _order(report: Report) -> str:
     """In which order the vertices were searched, and what that took beforehand."""
     if report["reorder_ms"] is None:
         return str(report["reorder"])
-    return (
-        f"{report['reorder']}, made by the host in {report['reorder_ms']:,.1f} ms, in no time here"
-    )
+    took = f"made by the host in {report['reorder_ms']:,.1f} ms, which no time here includes"
+    return f"{report['reorder']}, {took}"
 
 
 def _time(report: Report) -> str:

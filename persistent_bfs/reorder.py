@@ -88,6 +88,9 @@ class Reordering:
     relabelling: Relabelling
     milliseconds: float
 
+    def __repr__(self) -> str:
+        return f"Reordering({self.name!r}, {self.graph!r}, {self.milliseconds:,.1f} ms)"
+
 
 def reorder(graph: Graph, name: str) -> Reordering | None:
     """Write ``graph`` in the order called ``name``; None for ``none``.

@@ -59,8 +59,8 @@ class BFSResult:
     Distances and predecessors are copied from the device when first looked at, and stay this
     result's own: a later search with the same session changes nothing here once they have been
     looked at, and makes looking an error before. Where the session searched a reordered graph, that
-    is also when the host brings them back to the caller's ids, each by one gather; no time here
-    includes it.
+    is also when the host brings them back to the caller's ids, distances by one gather and
+    predecessors by two; no time here includes it.
 
     Attributes
     ----------

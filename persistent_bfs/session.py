@@ -173,8 +173,8 @@ class BFS:
         The order in which vertices are searched: a name from ``ORDERS``, or what
         `persistent_bfs.reorder.reorder` made of ``graph``, for several sessions to share. By
         default, and for ``none``, the graph's own. Sources, distances and predecessors are the
-        caller's ids all the same: the host maps them back when a result is first looked at, by one
-        gather each. Preparing costs ``reorder_ms``.
+        caller's ids all the same: the host maps answers back when they are first looked at, by one
+        NumPy gather (predecessors: two). Preparing costs ``reorder_ms``.
     time_limit : float, optional
         Seconds after which a search is stopped; by default it may take as long as it takes.
     options : EngineOptions, optional

@@ -48,6 +48,7 @@ GRAPHS = {
     **{str(small): small.graph for small in graphs.SMALL},
     "shuffled-path": shuffled(graphs.path(99)),
     "grid": read_graph("grid:9x7"),
+    "wide-offsets": read_graph("grid:9x7").with_offsets(64),
     "directed-components": graphs.directed(9, (8, 0), (0, 3), (3, 8), (7, 7), (5, 2), (5, 2)),
 }
 

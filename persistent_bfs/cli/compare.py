@@ -125,7 +125,7 @@ def command(
                     configs[config] = None
         compile_ahead(opened, configs, progress)
         order = how["reorder"]
-        progress(f"reordering: {order}", 0, 0)
+        progress("preparing", 0, 0)
         with bad_input():
             how["reorder"] = made = reorder(graph, order)  # once for all rows
         for number, config in enumerate(configs):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         DIRECTIONS,
         ENGINES,
         FRONTIERS,
+        ORDERS,
         TIERS,
         Config,
     )
@@ -46,6 +47,7 @@ _MODULES = {
         "DIRECTIONS",
         "ENGINES",
         "FRONTIERS",
+        "ORDERS",
         "TIERS",
         "Config",
     ),
@@ -66,6 +68,7 @@ __all__ = [
     "DIRECTIONS",
     "ENGINES",
     "FRONTIERS",
+    "ORDERS",
     "TIERS",
     "BFSResult",
     "CompileError",

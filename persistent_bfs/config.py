@@ -97,6 +97,14 @@ class FrontierChoice(Choice):
 
 
 @dataclass(frozen=True)
+class OrderChoice:
+    """A row of `ORDERS`; `persistent_bfs.reorder` has a function for each but ``none``."""
+
+    name: str
+    trade_off: str
+
+
+@dataclass(frozen=True)
 class EngineChoice:
     """A row of `ENGINES`: who runs the level loop.
 
@@ -394,6 +402,25 @@ FRONTIERS: Mapping[str, FrontierChoice] = _table(
         "a bit a vertex, set as they are discovered: pull looks for neighbours in n/8 bytes and "
         "appends to no queue; an atomic for each discovery of a pushed level, and clearing",
         dense=True,
+    ),
+)
+
+ORDERS: Mapping[str, OrderChoice] = _table(
+    OrderChoice("none", "vertices as the graph numbers them: nothing to pay, nothing to gain"),
+    OrderChoice(
+        "rcm",
+        "reverse Cuthill-McKee: neighbours get ids close to each other, so that what a level reads "
+        "lies together; for roads, meshes and whatever else is deep",
+    ),
+    OrderChoice(
+        "bfs",
+        "as a search from the rim of each component discovers them: every level of that search is "
+        "a run of ids; as rcm, without sorting neighbours by degree",
+    ),
+    OrderChoice(
+        "degree",
+        "descending degree: hubs share cache lines, vertices without an arc come last; for wide "
+        "graphs: in deep ones it parts neighbours",
     ),
 )
 

@@ -164,6 +164,8 @@ def search(report: Report) -> RenderableType:
         "cost": ", ".join(cost),
         "time": _time(report),
     }
+    if report["reorder"] != "none":
+        lines["order"] = _order(report)
     if report["counts"]:
         shown = (f"{name.replace('_', ' ')} {n:,}" for name, n in report["counts"].items() if n)
         lines["counts"] = ", ".join(shown)
@@ -172,6 +174,14 @@ def search(report: Report) -> RenderableType:
         wrong = name == "answer" and not report["verified"]
         summary.add_row(Text(name, style="dim"), Text(line, style="bold red" if wrong else ""))
     return Group(summary, "", _trace(report["trace"])) if report["trace"] else summary
+
+
+def _order(report: Report) -> str:
+    """In which order the vertices were searched, and what that took beforehand."""
+    if report["reorder_ms"] is None:
+        return str(report["reorder"])
+    took = f"made by the host in {report['reorder_ms']:,.1f} ms, which no time here includes"
+    return f"{report['reorder']}, {took}"
 
 
 def _time(report: Report) -> str:
@@ -234,6 +244,8 @@ def comparison(report: Report) -> RenderableType:
             f"Median of {_plural(report['repeat'], 'search')} by the device's clock; speedup over "
             "host_loop with the same mapping."
         )
+    if report["reorder"] != "none":
+        heading += f"; vertices in the order {_order(report)}"
     device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
     return Group(Text(heading), Text(device, style="dim"), "", table, "", Text(note, style="dim"))
 

@@ -12,8 +12,12 @@ import numpy.typing as npt
 Vertices = npt.NDArray[np.int32]
 
 
-class _Fetch(Protocol):
-    def __call__(self) -> npt.NDArray[np.int32]: ...
+class Fetch(Protocol):
+    """What copies an answer to the host."""
+
+    def __call__(self) -> npt.NDArray[np.int32]:
+        """Return the (n,) answer."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class BFSResult:
 
     Distances and predecessors are copied from the device when first looked at, and stay this
     result's own: a later search with the same session changes nothing here once they have been
-    looked at, and makes looking an error before.
+    looked at, and makes looking an error before. Where the session searched a reordered graph, that
+    is also when the host brings them back to the caller's ids, distances by one gather and
+    predecessors by two; no time here includes it.
 
     Attributes
     ----------
@@ -72,6 +78,10 @@ class BFSResult:
         What ran.
     reason : str
         Why, where something was chosen automatically.
+    reorder : str
+        The order in which the session searched the vertices, ``none`` for the graph's own.
+    reorder_ms : float
+        Milliseconds by the host's clock that the session's reordering took, once; in no other time.
     counters : Counters
     trace : list of LevelTrace, or None
         If it was asked for.
@@ -92,12 +102,14 @@ class BFSResult:
     tier: str
     device: str
     reason: str
+    reorder: str
+    reorder_ms: float
     counters: Counters
     trace: list[LevelTrace] | None
     device_ms: float | None
     wall_ms: float | None
-    _fetch_distances: _Fetch = field(repr=False)
-    _fetch_predecessors: _Fetch | None = field(repr=False)
+    _fetch_distances: Fetch = field(repr=False)
+    _fetch_predecessors: Fetch | None = field(repr=False)
 
     @property
     def levels(self) -> int:
@@ -151,6 +163,8 @@ class BFSResult:
             "frontier": self.frontier,
             "tier": self.tier,
             "device": self.device,
+            "reorder": self.reorder,
+            "reorder_ms": self.reorder_ms,
             "levels": self.levels,
             "depth": self.depth,
             "reached": self.reached,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import ENGINES, PROGRAMS, TIERS, Config, choose
+from persistent_bfs.config import ENGINES, ORDERS, PROGRAMS, TIERS, Config, choose
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
@@ -23,7 +23,9 @@ from persistent_bfs.engines.base import (
 )
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
-from persistent_bfs.result import BFSResult, Counters, LevelTrace
+from persistent_bfs.reorder import NO_ORDER, Relabelling, Reordering
+from persistent_bfs.reorder import reorder as reordered
+from persistent_bfs.result import BFSResult, Counters, Fetch, LevelTrace
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
 
 # Of a graph without larger degrees, a level's size alone can choose the mapping.
@@ -171,6 +173,12 @@ class BFS:
     tiers : str
         Who may run the narrow levels of the persistent engine: names from ``TIERS`` with commas
         between, of which the first that fits is taken; or ``auto``.
+    reorder : str or Reordering, optional
+        The order in which vertices are searched: a name from ``ORDERS``, or what
+        `persistent_bfs.reorder.reorder` made of ``graph``, for several sessions to share. By
+        default, and for ``none``, the graph's own. Sources, distances and predecessors are the
+        caller's ids all the same: the host maps answers back when they are first looked at, by one
+        NumPy gather (predecessors: two). Preparing costs ``reorder_ms``.
     time_limit : float, optional
         Seconds after which a search is stopped; by default it may take as long as it takes.
     options : EngineOptions, optional
@@ -178,10 +186,19 @@ class BFS:
     schedule, seed
         How the emulated device interleaves threads.
 
+    Attributes
+    ----------
+    graph : Graph
+        The caller's, whatever the order.
+    reorder : str
+        The name of the order.
+    reorder_ms : float
+        Milliseconds by the host's clock that reordering took, 0 for ``none``; in no other time.
+
     Raises
     ------
     ValueError
-        A name that is in no table, or a graph without vertices.
+        A name that is in no table, a graph without vertices, or a reordering of another graph.
     DeviceUnavailable
         The device cannot be used here.
     DeviceMemoryError
@@ -213,6 +230,7 @@ class BFS:
         block_threads: int | None = None,
         block_queue: int = 1024,
         tiers: str = "auto",
+        reorder: str | Reordering | None = None,
         time_limit: float | None = None,
         options: EngineOptions | None = None,
         schedule: str = "roundrobin",
@@ -224,6 +242,9 @@ class BFS:
         self._engine: Engine | None = None
         self._workspace: Workspace | None = None
         self._runs = 0
+        self._relabelling: Relabelling | None = None
+        self.reorder = _check_order(graph, reorder)
+        self.reorder_ms = 0.0
         # Names are checked before a device is opened or anything is compiled.
         wanted = configure(
             graph,
@@ -252,10 +273,12 @@ class BFS:
                 self.config = wanted.with_(engine=name)
                 reasons += filter(None, (why, choose_advance(advance, direction)[1]))
                 reasons += filter(None, (self._take_tier(tiers, block_threads, self.device),))
+                searched = self._take_order(reorder)
                 with self.device.current():
-                    self._prepare(self.device, options or EngineOptions())
+                    self._prepare(self.device, searched, options or EngineOptions())
             else:
                 self.config = wanted
+                self._searched = self._take_order(reorder)
         except BaseException:
             self.close()
             raise
@@ -277,8 +300,17 @@ class BFS:
             return f"no tier: its packed rows take {needed['packed_rows']:,} bytes more"
         return why
 
-    def _prepare(self, device: Device, options: EngineOptions) -> None:
-        graph, config = self.graph, self.config
+    def _take_order(self, reorder: str | Reordering | None) -> Graph:
+        """The graph that is searched: the caller's, or that in another order."""
+        if not isinstance(reorder, Reordering):
+            reorder = reordered(self.graph, self.reorder)
+        if reorder is None:
+            return self.graph
+        self._relabelling, self.reorder_ms = reorder.relabelling, reorder.milliseconds
+        return reorder.graph
+
+    def _prepare(self, device: Device, graph: Graph, options: EngineOptions) -> None:
+        config = self.config
         self._workspace = make_workspace(device, graph, config)
         self.stream = device.stream()
         self._engine = engine_class(config.engine)(
@@ -313,15 +345,16 @@ class BFS:
             raise ValueError("this session is closed")
         source = self.graph.check_source(source)
         limit = _check_depth(max_depth)
+        start = source if self._relabelling is None else self._relabelling.source(source)
         if self._engine is None or self.device is None:
-            return self._run_reference(source, limit)
+            return self._run_reference(source, start, limit)
         self._runs += 1
         device, stream = self.device, self.stream
         with device.current():
             device.take_counts()
             stream.counters.reset()
             started = time.perf_counter()
-            outcome = self._engine.run(source, limit, self.time_limit)
+            outcome = self._engine.run(start, limit, self.time_limit)
             launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
             wall_ms = (time.perf_counter() - started) * 1e3
             device_ms = self._engine.device_ms()
@@ -355,12 +388,14 @@ class BFS:
             tier=config.tier,
             device=self._choice.kind,
             reason=self.reason,
+            reorder=self.reorder,
+            reorder_ms=self.reorder_ms,
             _fetch_distances=fetch_distances,
             _fetch_predecessors=fetch_predecessors,
             **fields,
         )
 
-    def _later(self, what: str) -> Any:
+    def _later(self, what: str) -> Fetch:
         """A function that copies a buffer to the host while it still holds this run's answer."""
         run = self._runs
 
@@ -374,7 +409,14 @@ class BFS:
             array: npt.NDArray[np.int32] = self._workspace[what].to_host()
             return array
 
-        return fetch
+        return self._mapped_back(what, fetch)
+
+    def _mapped_back(self, what: str, fetch: Fetch) -> Fetch:
+        """``fetch`` itself, or where the order is another with its answer in the caller's ids."""
+        if self._relabelling is None:
+            return fetch
+        back = getattr(self._relabelling, what)
+        return lambda: back(fetch())
 
     def _read_trace(self, levels: int) -> list[LevelTrace]:
         assert self._workspace is not None
@@ -416,14 +458,14 @@ class BFS:
             return "thread"
         return layout.MAPPINGS[record["mapping"]] or self.config.advance
 
-    def _run_reference(self, source: int, max_depth: int) -> BFSResult:
+    def _run_reference(self, source: int, start: int, max_depth: int) -> BFSResult:
         started = time.perf_counter()
-        found = bfs_reference(self.graph, source, max_depth)
+        found = bfs_reference(self._searched, start, max_depth)
         wall_ms = (time.perf_counter() - started) * 1e3
         sizes = found.frontier_sizes
         trace = None
         if self.config.trace:
-            degrees = self.graph.degrees.astype(np.int64)
+            degrees = self._searched.degrees.astype(np.int64)
             reached = found.distances >= 0
             expanded = reached & (found.distances < max_depth)
             edges = np.bincount(
@@ -441,8 +483,10 @@ class BFS:
             trace=trace,
             device_ms=None,
             wall_ms=wall_ms,
-            fetch_distances=lambda: found.distances,
-            fetch_predecessors=(lambda: found.predecessors) if self.config.predecessors else None,
+            fetch_distances=self._mapped_back("distances", lambda: found.distances),
+            fetch_predecessors=self._mapped_back("predecessors", lambda: found.predecessors)
+            if self.config.predecessors
+            else None,
         )
 
     def close(self) -> None:
@@ -466,6 +510,16 @@ class BFS:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _check_order(graph: Graph, reorder: str | Reordering | None) -> str:
+    """The name of an order that ``graph`` can be searched in."""
+    if isinstance(reorder, Reordering):
+        if reorder.original is not graph:
+            raise ValueError(f"this reordering is of another graph, {reorder.original!r}")
+        return reorder.name
+    name: str = choose(ORDERS, NO_ORDER if reorder is None else reorder, "order").name
+    return name
 
 
 def _check_time_limit(seconds: float | None) -> float | None:

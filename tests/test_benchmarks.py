@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from pytest_benchmark.utils import PercentageRegressionCheck
 
+from persistent_bfs import BFS, ORDERS, read_graph
 from persistent_bfs.device import emulated_problem
+from persistent_bfs.measure import find_problem
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -32,6 +34,7 @@ def load(name: str) -> ModuleType:
 
 
 ratios = load("ratios")
+sweep = load("sweep")
 
 
 def bench(*arguments: str, code: int = 0) -> str:
@@ -203,3 +206,14 @@ def test_every_benchmark_file_says_what_it_measures() -> None:
         *("bench_engines", "bench_advance", "bench_depth"),
         *("bench_primitives", "bench_python_call"),
     }
+
+
+def test_the_orders_are_swept_over_deep_and_wide_graphs() -> None:
+    choices = dict(sweep.SWEEPS["orders"]())
+    assert list(choices) == list(ORDERS)
+    graph = read_graph("road:12x12")
+    for name, how in choices.items():
+        with BFS(graph, device="reference", **how) as search:
+            assert search.reorder == name
+            assert find_problem(graph, search.run(5)) is None
+    assert set(sweep.GRAPHS_OF["orders"]) & set(sweep.WIDE) == {"kron:20"}

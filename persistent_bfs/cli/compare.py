@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 # The two plain mappings and the one that chooses: enough to see by, on any graph.
 COMPARED_ADVANCES = "thread,warp,auto"
 
-# Of an engine, not of the kernels it runs.
-OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit")
+# Of an engine or a session, not of the kernels it runs.
+OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit", "reorder")
 
 
 @click.command("compare")
@@ -98,6 +98,7 @@ def command(
     """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
     from persistent_bfs.measure import measure
     from persistent_bfs.reference import bfs_reference
+    from persistent_bfs.reorder import reorder
     from persistent_bfs.session import configure, with_tier
 
     conflicts = {
@@ -126,6 +127,10 @@ def command(
                     config, _ = with_tier(usual, graph, word, opened.info, block_threads=threads)
                     configs[config] = None
         compile_ahead(opened, configs, progress)
+        order = how["reorder"]
+        progress("preparing", 0, 0)
+        with bad_input():
+            how["reorder"] = made = reorder(graph, order)  # once for all rows
         for number, config in enumerate(configs):
             engine, advance, tier = config.engine, config.advance, config.tier
             name = f"{engine}, {advance}" + (f", {tier} tier" if tier != NONE else "")
@@ -159,6 +164,8 @@ def command(
         **describe_device(opened, chosen),
         "repeat": repeat,
         "l2": l2,
+        "reorder": order,
+        "reorder_ms": made.milliseconds if made else 0.0,
         "levels": len(expected.frontier_sizes),
         "reached": int(expected.frontier_sizes.sum()),
         "rows": rows,

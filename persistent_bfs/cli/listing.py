@@ -19,6 +19,7 @@ from persistent_bfs.config import (
     DIRECTIONS,
     ENGINES,
     FRONTIERS,
+    ORDERS,
     TIERS,
     rows_by_loop,
 )
@@ -48,6 +49,7 @@ def command(resources: bool, architecture: str, as_json: bool) -> None:
         "appends": APPENDS,
         "tiers": TIERS,
         "frontiers": FRONTIERS,
+        "orders": ORDERS,
     }
     problems = {"cuda": cuda_problem(), "emulated": emulated_problem(), "reference": None}
     report: dict[str, list[Report]] = {

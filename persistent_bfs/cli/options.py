@@ -13,7 +13,7 @@ import click
 
 from persistent_bfs.cli.output import progress_bar
 from persistent_bfs.cli.program import bad_input
-from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS
+from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS, ORDERS
 from persistent_bfs.device import DEVICES, SCHEDULES
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def policy_options(claim: str = "cas") -> Option:
 search_options = options(
     device_option,
     policy_options(),
+    choice("--reorder", ORDERS, "none", "Search the vertices in another order; answers keep ids."),
     click.option(
         "--schedule",
         type=click.Choice(SCHEDULES),

@@ -96,6 +96,7 @@ def describe_search(graph: Graph, search: BFS, measured: Measurement) -> Report:
         "problem": measured.problem,
         "device_ms": measured.device.median if measured.device else None,
         "wall_ms": wall_ms if measured.verified else None,
+        "reorder_ms": result.reorder_ms if measured.verified else None,
         "shape": search.shape or None,
         "reason": result.reason,
         "counts": counts or None,

@@ -5,7 +5,8 @@
 // vertices that it discovers in slots of its own, so that only claims cross between
 // multiprocessors, and when the blocks' shares have become uneven one level is dealt out anew from
 // all of them. Cost of a level: one round trip for the claim, the cluster's barrier, and a packed
-// row from L2. The barrier is relaxed: with a fence it would wait for the distances to be written.
+// row from L2. The barrier is relaxed, but for those around a level dealt out anew: with a fence it
+// would wait for the distances to be written.
 // Needs thread block clusters (sm_90). Source: this project's own.
 #pragma once
 
@@ -181,8 +182,11 @@ struct Cluster {
         if (is_leader()) trace.tally(now.level, edges, vertices);
       }
       if (leaves || all == 0) break;
+      const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
-      if (deal) {
+      // Slots that other blocks are about to read must be visible to them, and slots that they have
+      // read must be so before they are written over.
+      if (deal || was_dealt) {
         cluster_arrive();
       } else {
         cluster_arrive_relaxed();

@@ -77,9 +77,9 @@ struct Block {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
+    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(Layout::CLOCKS)});
     if (is_leader()) {
       begin_work(parameters);
       trace.enter(size);
@@ -109,7 +109,7 @@ struct Block {
             ++now.level;
           } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
           if (lane == 0) {
-            store_shared_at(spent, 0);
+            // The slots counted in `spent` stay: another warp may not have read them yet.
             store_shared_at(tally_edges(spent), edges);
             store_shared_at(tally_vertices(spent), vertices);
             clear_counter(growing);

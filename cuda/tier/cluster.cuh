@@ -123,9 +123,9 @@ struct Cluster {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(24)});
+    const NarrowTrace<Policy> trace(parameters, now.level, {counters.at(Layout::CLOCKS)});
     if (is_leader()) {
       begin_work(parameters);
       trace.enter(size);

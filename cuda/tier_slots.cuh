@@ -36,8 +36,10 @@ struct Layout {
 
   static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
   // Counters 0 to 2 are a frontier's slots, and rotate; TALLY on are the vertices in them. The
-  // others are the tier's own, from 4 on.
+  // others are the tier's own, from 4 on; the last eight words, from CLOCKS on, are the trace's, and
+  // begin as anything.
   static constexpr int COUNTERS = 32;
+  static constexpr int CLOCKS = 24;
 
   __device__ __forceinline__ Slots slots(int which) const {
     return {{begin + which * capacity * 16}, {begin + capacity * (32 + 4 * which)}};

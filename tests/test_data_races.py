@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path
+from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path, undirected
+from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, read_graph
+from persistent_bfs import BFS, EngineOptions, Graph, compiler, read_graph
 from persistent_bfs.compiler import compile_emulated
 from persistent_bfs.config import (
     ADVANCES,
     APPENDS,
     DIRECTIONS,
-    ENGINES,
     EXACT_CLAIMS,
     FRONTIERS,
     conflict,
+    tier_conflict,
 )
 from persistent_bfs.device.accesses import DataRace
 from persistent_bfs.device.base import DeviceError, KernelArguments, LaunchShape
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
+from persistent_bfs.measure import find_problem
 
 pytestmark = pytest.mark.skipif(
     emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
@@ -233,13 +236,14 @@ def test_a_launch_of_very_many_threads_is_refused(library: Path) -> None:
 # The search's own kernels.
 
 COMBINATIONS = [
-    (engine, advance, direction, append, frontier)
-    for engine in ENGINES
+    (loop, advance, direction, append, frontier)
+    for loop in LOOPS
     for advance in ADVANCES
     for direction in DIRECTIONS
     for append in APPENDS
     for frontier in FRONTIERS
     if conflict(direction, advance, append, frontier) is None
+    and (not narrow_mappings(loop) or tier_conflict(direction, "cas", append, frontier) is None)
 ]
 # Few enough to compile in seconds; every row of every table is in it.
 SAMPLE = COMBINATIONS[::22]
@@ -259,7 +263,7 @@ GRAPHS = [
 
 
 def races_of(claim: str, *row: str) -> list[DataRace]:
-    engine, advance, direction, append, frontier = row
+    loop, advance, direction, append, frontier = row
     found: list[DataRace] = []
     for graph, source in GRAPHS:
         with (
@@ -267,7 +271,7 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
             BFS(
                 graph,
                 device=device,
-                engine=engine,
+                **how(loop),
                 advance=advance,
                 direction=direction,
                 claim=claim,
@@ -277,6 +281,7 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
                 trace=True,
                 block_threads=64,
                 block_queue=32,
+                options=EngineOptions(tier_slots=2),
             ) as search,
         ):
             search.run(source)
@@ -286,7 +291,7 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
 
 def test_the_sample_meets_every_row() -> None:
     columns = [set(column) for column in zip(*SAMPLE, strict=True)]
-    tables = (ENGINES, ADVANCES, DIRECTIONS, APPENDS, FRONTIERS)
+    tables = (LOOPS, ADVANCES, DIRECTIONS, APPENDS, FRONTIERS)
     assert columns == [set(table) for table in tables]
 
 
@@ -301,6 +306,8 @@ def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_the_naive_claim_races(row: tuple[str, ...]) -> None:
     exact = sorted(EXACT_CLAIMS)[SAMPLE.index(row) % len(EXACT_CLAIMS)]
     assert [str(race) for race in races_of(exact, *row)] == []
+    if narrow_mappings(row[0]):
+        return  # no tier with the naive claim
     racing = {race.second.buffer for race in races_of("naive", *row)}
     assert racing <= {"distances", "predecessors"}
     # Pull claims nothing: an unvisited vertex has one thread.
@@ -328,3 +335,164 @@ def test_the_naive_claim_is_caught_at_its_lines_without_a_duplicate() -> None:
     assert race.first.source.text == "distances[v] = distance;"
     assert race.second.source.text == "return distances[v] == UNVISITED;"
     assert race.second.source.file == "claim/naive.cuh"
+
+
+# The tiers: rows of one slot, of two, and hubs; a tree whose levels fill one block of a cluster and
+# are dealt out anew; frontiers that leave the tier and come back.
+TREE = undirected(255, *(((v - 1) // 2, v) for v in range(1, 255)))
+HUB_IN_PATH = undirected(120, *((v, v + 1) for v in range(29)), *((15, v) for v in range(30, 120)))
+IN_TIERS = [
+    (TREE, 0, 64),
+    (TREE, 254, 8),
+    (HUB_IN_PATH, 0, 5),
+    (HUB_IN_PATH, 119, 64),
+    (read_graph("grid:12x5"), 0, 2),
+    (read_graph("random:100:200"), 0, 7),
+]
+WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
+
+
+def tier_search(
+    loop: str, case: tuple[Graph, int, int], schedule: str, seed: int, **more: Any
+) -> tuple[list[DataRace], str | None]:
+    """The races of a search with a tier of four blocks at most, and what is wrong with its answer.
+
+    Of eight blocks, so that there are others that wait for the tier.
+    """
+    graph, source, slots = case
+    with (
+        EmulatedDevice(
+            schedule=schedule,
+            seed=seed,
+            check_races=True,
+            multiprocessors=8,
+            blocks_per_multiprocessor=1,
+            clusters=4,
+        ) as device,
+        BFS(
+            graph,
+            device=device,
+            **how(loop),
+            advance="thread",
+            predecessors=True,
+            trace=True,
+            block_threads=64,
+            options=EngineOptions(tier_slots=slots),
+            **more,
+        ) as search,
+    ):
+        assert search.shape.startswith("8 blocks")
+        problem = find_problem(graph, search.run(source))
+        return device.races, problem
+
+
+@pytest.mark.parametrize(("schedule", "seed"), [*SCHEDULES, ("adversarial", 11)])
+@pytest.mark.parametrize("loop", WITH_TIER)
+def test_tiers_do_not_race(loop: str, schedule: str, seed: int) -> None:
+    for case in IN_TIERS:
+        races, problem = tier_search(loop, case, schedule, seed)
+        assert [str(race) for race in races] == []
+        assert problem is None
+
+
+SEEDED = {
+    "no barrier after the slots of the first frontier": (
+        "tier/block.cuh",
+        "CountedReserve{spent}, lane);\n    __syncthreads();",
+        "CountedReserve{spent}, lane);",
+        (read_graph("grid:12x5"), 0, 2),
+        "shared memory",
+    ),
+    "no barrier between the levels of one warp": (
+        "tier/block.cuh",
+        "    __syncwarp();\n",
+        "",
+        (TREE, 0, 64),
+        "shared memory",
+    ),
+    "no full barrier before a level is dealt out": (
+        "tier/cluster.cuh",
+        "if (deal || was_dealt) {",
+        "if (was_dealt) {",
+        (TREE, 0, 64),
+        "shared memory",
+    ),
+    "no full barrier after a level that was dealt out": (
+        "tier/cluster.cuh",
+        "if (deal || was_dealt) {",
+        "if (deal) {",
+        (TREE, 0, 64),
+        "shared memory",
+    ),
+    "no fence before the block's turn ends": (
+        "position.cuh",
+        "    __threadfence();\n    store_relaxed(&state.turn",
+        "    store_relaxed(&state.turn",
+        (HUB_IN_PATH, 0, 5),
+        "state",
+    ),
+}
+
+
+@pytest.fixture
+def seed_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Let kernels be compiled from a copy of the device code with one piece of it changed."""
+
+    def seed(file: str, right: str, wrong: str) -> None:
+        folder = tmp_path / "cuda"
+        shutil.copytree(compiler.source_folder(), folder)
+        text = (folder / file).read_text(encoding="utf-8")
+        assert text.count(right) == 1
+        (folder / file).write_text(text.replace(right, wrong), encoding="utf-8")
+        monkeypatch.setattr(compiler, "source_folder", lambda: folder)
+
+    return seed
+
+
+@pytest.mark.parametrize("fault", SEEDED)
+def test_a_race_seeded_in_a_tier_is_caught(
+    fault: str, seed_fault: Callable[[str, str, str], None]
+) -> None:
+    file, right, wrong, case, where = SEEDED[fault]
+    loop = "persistent+cluster" if "cluster" in file else "persistent+block"
+    seed_fault(file, right, wrong)
+    races, _ = tier_search(loop, case, "roundrobin", 0)
+    assert any(where in race.second.buffer for race in races)
+
+
+def test_one_word_to_leave_by_instead_of_two_gives_wrong_answers(
+    seed_fault: Callable[[str, str, str], None],
+) -> None:
+    seed_fault("tier/cluster.cuh", "leave.at(1 - now.level % 2)", "leave.at(now.level % 2)")
+    _, problem = tier_search("persistent+cluster", (HUB_IN_PATH, 0, 64), "roundrobin", 0)
+    assert problem is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "words"),
+    [
+        (
+            "tier/block.cuh",
+            "growing, thread, work);\n      __syncthreads();",
+            "growing, thread, work);",
+            r"divergent barrier: .*block\.cuh",
+        ),
+        (
+            "position.cuh",
+            "    while (load_relaxed(&parameters.state->turn) == turn) __nanosleep(200);\n",
+            "",
+            "deadlock: it waits for grid sync",
+        ),
+    ],
+    ids=["a level of the block without its barrier", "the others do not wait for the tier"],
+)
+def test_blocks_that_do_not_wait_are_caught(
+    file: str,
+    right: str,
+    wrong: str,
+    words: str,
+    seed_fault: Callable[[str, str, str], None],
+) -> None:
+    seed_fault(file, right, wrong)
+    with pytest.raises(DeviceError, match=words):
+        tier_search("persistent+block", (TREE, 0, 64), "roundrobin", 0)

@@ -32,7 +32,7 @@ from persistent_bfs.config import (
     tier_conflict,
 )
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device, DeviceError, LaunchTooLarge
+from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
 
@@ -280,71 +280,6 @@ def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(devic
     for advance in ADVANCES:
         with _session(graph, device, "persistent", advance, claim="naive") as search:
             np.testing.assert_array_equal(search.run(0).distances, expected)
-
-
-@pytest.mark.parametrize("slots", [2, 8, 64, 1024])
-@pytest.mark.parametrize("advance", ["thread", "auto"])
-def test_the_block_tier_takes_and_leaves_by_the_frontier(
-    device: Device, advance: str, slots: int
-) -> None:
-    for graph in (read_graph("maze:20x20"), read_graph("kron:8:8"), read_graph("star:500")):
-        options = EngineOptions(tier_slots=slots)
-        with _session(graph, device, "persistent+block", advance, options=options) as search:
-            for source in (0, 17, 0):
-                result = search.run(source)
-                assert find_problem(graph, result) is None
-                assert result.trace is not None
-                needed = np.minimum(-(-graph.degrees // 4), 2).clip(1)
-                alone, left = False, False
-                for row in result.trace[:-1]:
-                    # The tier keeps what has a slot, and takes half as many vertices as it has
-                    # slots; what it leaves is the grid's for a level.
-                    size = int(needed[result.distances == row.level].sum())
-                    alone = size <= slots if alone else not left and row.frontier <= slots // 2
-                    left = alone
-                    assert (row.mapping in narrow_mappings("persistent+block")) == alone
-                    left = not alone and left
-
-
-@pytest.mark.parametrize("loop", [loop for loop in LOOPS if narrow_mappings(loop)])
-@pytest.mark.parametrize("slots", [2, 5, 64, 256])
-def test_tiers_hand_over_and_back(device: Device, loop: str, slots: int) -> None:
-    options = EngineOptions(tier_slots=slots)
-    # Small rows, long rows, and hubs, each with a frontier that grows and shrinks again.
-    for spec in ("grid:24x3", "road:16x16", "maze:24x24", "random:300:1200", "kron:8:8"):
-        graph = read_graph(spec)
-        with _session(graph, device, loop, "thread", options=options) as search:
-            for source in (0, graph.vertices // 2, 1):
-                result = search.run(source)
-                assert find_problem(graph, result) is None
-                assert result.trace is not None
-                degrees = graph.degrees
-                for row in result.trace:
-                    assert row.edges == degrees[result.distances == row.level].sum()
-                if slots == 256 and graph.max_degree <= 4:
-                    assert {row.mapping for row in result.trace} <= narrow_mappings(loop)
-                    assert result.counters.barriers == 1
-
-
-@pytest.mark.parametrize("loop", [loop for loop in LOOPS if narrow_mappings(loop)])
-def test_what_no_tier_combines_with_is_refused_or_left_to_the_grid(
-    device: Device, loop: str
-) -> None:
-    graph = read_graph("path:9")
-    for unfit in ({"claim": "naive"}, {"direction": "pull"}, {"append": "scan_padded"}):
-        with pytest.raises(ValueError, match=r"does not combine with a tier.*use tiers none"):
-            _session(graph, device, loop, "thread", **unfit)
-        with _session(graph, device, loop, "thread", tiers="auto", **unfit) as search:
-            assert search.config.tier == "none"
-
-
-def test_more_vertices_than_a_block_has_bits_for_are_refused(device: Device) -> None:
-    vertices = 8 * device.info.shared_bytes_per_block
-    graph = read_graph(f"path:{vertices}")
-    with pytest.raises(LaunchTooLarge, match=r"vertices need .* use another tier, or tiers none"):
-        BFS(graph, tiers="block", device=device)
-    with BFS(graph, tiers="block,cluster", device=device) as search:
-        assert search.config.tier == ("cluster" if device.info.clusters > 1 else "none")
 
 
 def test_no_claim_is_untested() -> None:

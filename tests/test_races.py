@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from graphs import FRONTIER_MODEL
+from graphs import FRONTIER_MODEL, undirected
+from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS
+from persistent_bfs import BFS, EngineOptions, read_graph
 from persistent_bfs.config import ENGINES
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -19,11 +20,17 @@ pytestmark = pytest.mark.skipif(
 SIX = FRONTIER_MODEL
 
 
-def _enqueued(engine: str, claim: str, schedule: str, seed: int, advance: str = "thread") -> int:
+def _enqueued(loop: str, claim: str, schedule: str, seed: int, advance: str = "thread") -> int:
     with (
         EmulatedDevice(schedule=schedule, seed=seed) as device,
         BFS(
-            SIX, engine=engine, advance=advance, claim=claim, device=device, block_threads=32
+            SIX,
+            **how(loop),
+            advance=advance,
+            claim=claim,
+            device=device,
+            block_threads=32,
+            options=EngineOptions(tier_slots=2),
         ) as search,
     ):
         result = search.run(0)
@@ -61,11 +68,45 @@ def test_at_the_worst_level_1_discovers_vertex_3_twice() -> None:
         assert sorted(search._workspace["queue"].to_host(6)[3:].tolist()) == [3, 3, 4]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("advance", ["thread", "warp"])
 @pytest.mark.parametrize("schedule", ["random", "adversarial"])
-def test_the_cas_claim_never_discovers_twice(engine: str, advance: str, schedule: str) -> None:
-    assert {_enqueued(engine, "cas", schedule, seed, advance) for seed in range(25)} == {6}
+def test_the_cas_claim_never_discovers_twice(loop: str, advance: str, schedule: str) -> None:
+    assert {_enqueued(loop, "cas", schedule, seed, advance) for seed in range(25)} == {6}
+
+
+@pytest.mark.parametrize("slots", [2, 7, 64])
+@pytest.mark.parametrize("schedule", ["random", "adversarial"])
+@pytest.mark.parametrize("loop", [loop for loop in LOOPS if narrow_mappings(loop)])
+def test_no_schedule_makes_a_tier_discover_twice_or_lose_a_vertex(
+    loop: str, schedule: str, slots: int
+) -> None:
+    # Rows of up to 4 arcs, of 93, and of all lengths; some of the blocks wait for the tier.
+    path = [(v, v + 1) for v in range(29)]
+    hub = undirected(120, *path, *((15, v) for v in range(30, 120)))
+    cases = [(read_graph("grid:9x5"), 0), (hub, 0), (hub, 119), (read_graph("kron:6:4"), 1)]
+    for seed in range(8):
+        for graph, source in cases:
+            with (
+                EmulatedDevice(
+                    schedule=schedule,
+                    seed=seed,
+                    multiprocessors=8,
+                    blocks_per_multiprocessor=1,
+                    clusters=4,
+                ) as device,
+                BFS(
+                    graph,
+                    **how(loop),
+                    device=device,
+                    advance="thread",
+                    predecessors=True,
+                    trace=True,
+                    block_threads=64,
+                    options=EngineOptions(tier_slots=slots),
+                ) as search,
+            ):
+                assert find_problem(graph, search.run(source)) is None, seed
 
 
 def test_the_cas_claim_never_discovers_twice_in_1000_adversarial_seeds() -> None:

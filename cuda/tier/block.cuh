@@ -77,9 +77,9 @@ struct Block {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(24)}};
+    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(Layout::CLOCKS)}};
     int vertices = size;  // of this frontier, to whoever speaks to the trace
     if (is_leader()) {
       begin_work(parameters);
@@ -107,7 +107,7 @@ struct Block {
             ++now.level;
           } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
           if (lane == 0) {
-            clear_counter(spent);
+            // The slots counted in `spent` stay: another warp may not have read them yet.
             clear_counter(growing);
             clear_counter(cleared);
             store_shared_at(told.at(0), slots);

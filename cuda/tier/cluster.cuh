@@ -5,7 +5,8 @@
 // vertices that it discovers in slots of its own, so that only claims cross between
 // multiprocessors, and when the blocks' shares have become uneven one level is dealt out anew from
 // all of them. Cost of a level: one round trip for the claim, the cluster's barrier, and a packed
-// row from L2. The barrier is relaxed: with a fence it would wait for the distances to be written.
+// row from L2. The barrier is relaxed, but for those around a level dealt out anew: with a fence it
+// would wait for the distances to be written.
 // Needs thread block clusters (sm_90). Source: this project's own.
 #pragma once
 
@@ -122,9 +123,9 @@ struct Cluster {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(24)}};
+    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(Layout::CLOCKS)}};
     if (is_leader()) {
       begin_work(parameters);
       trace.enter();
@@ -177,8 +178,11 @@ struct Cluster {
       }
       if (leaves || all == 0) break;
       if (is_leader()) trace.level(now.level, begin, BY_ONE_CLUSTER, vertices);
+      const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
-      if (deal) {
+      // Slots that other blocks are about to read must be visible to them, and slots that they have
+      // read must be so before they are written over.
+      if (deal || was_dealt) {
         cluster_arrive();
       } else {
         cluster_arrive_relaxed();

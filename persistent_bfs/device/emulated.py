@@ -401,6 +401,8 @@ class EmulatedDevice(Device):
         Starts the random schedules; the same seed gives the same run of the same launches.
     multiprocessors, blocks_per_multiprocessor
         How many blocks are resident at once; a launch of more runs in waves.
+    clusters
+        Blocks of the largest thread block cluster, up to 16; 1 where there are none.
     memory_bytes
         What can be allocated.
     point_limit
@@ -437,6 +439,7 @@ class EmulatedDevice(Device):
         seed: int = 0,
         multiprocessors: int = 4,
         blocks_per_multiprocessor: int = 2,
+        clusters: int = MAX_CLUSTER,
         memory_bytes: int = 4 * 2**30,
         point_limit: int = POINT_LIMIT,
         record: bool = False,
@@ -448,6 +451,8 @@ class EmulatedDevice(Device):
             raise ValueError(
                 "an emulated device has at least one multiprocessor and one block on it"
             )
+        if not 1 <= clusters <= MAX_CLUSTER:
+            raise ValueError(f"clusters is {clusters}; it must be 1 to {MAX_CLUSTER}")
         self.info = DeviceInfo(
             kind="emulated",
             name=f"emulated device ({multiprocessors} multiprocessors)",
@@ -460,7 +465,7 @@ class EmulatedDevice(Device):
             while_nodes=True,
             driver=find_host_compiler().version.splitlines()[0],
             warp_size=WARP_SIZE,
-            clusters=MAX_CLUSTER,
+            clusters=clusters,
         )
         self.blocks_per_multiprocessor = blocks_per_multiprocessor
         self.point_limit = point_limit

@@ -168,6 +168,20 @@ def _shard(combinations: list[Combination], named: str | None) -> list[Combinati
 IN_SHARD = _shard(TRIED, os.environ.get(SHARD))
 
 
+def _config(combination: Combination) -> Config:
+    """What most sessions of a combination compile: tiers also depend on the graph's longest row."""
+    named = dict(zip(FIELDS, combination, strict=True))
+    loop = how(named.pop("engine"))
+    return Config(
+        engine=loop["engine"],
+        tier=loop["tiers"],
+        **named,
+        predecessors=True,
+        trace=True,
+        block_threads=64,
+    )
+
+
 @pytest.fixture(scope="module")
 def compilations(device: Device) -> Iterator[dict[Combination, Future[Path]]]:
     """Compile this shard on all cores, ahead of the tests, unless several processes share them."""
@@ -176,16 +190,7 @@ def compilations(device: Device) -> Iterator[dict[Combination, Future[Path]]]:
         return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield {
-            combination: pool.submit(
-                device.compile,
-                Config(
-                    **dict(zip(FIELDS, combination, strict=True)),
-                    predecessors=True,
-                    trace=True,
-                    block_threads=64,
-                    tier_vertices=2,
-                ),
-            )
+            combination: pool.submit(device.compile, _config(combination))
             for combination in IN_SHARD
         }
         pool.shutdown(cancel_futures=True)

@@ -166,7 +166,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "state": layout.SEARCH_STATE.itemsize,
         "request": 8,
         "predecessors": 4_000,
-        "trace": 1002 * 32,
+        "trace": 1003 * 32,
     }
     assert needed(1_000, 1_000)["row_offsets"] == 1001 * 4
     assert needed(1_000, 1_000, claim="naive")["queue"] == 8_000
@@ -251,7 +251,7 @@ def test_two_small_graphs_in_turn_leave_memory_flat(device: Device) -> None:
 
     def turns(count: int) -> int:
         for turn in range(count):
-            with BFS(graphs[turn % 2], device=device) as search:
+            with BFS(graphs[turn % 2], device=device, block_threads=64) as search:
                 assert search.run(0).enqueued == graphs[turn % 2].vertices
         gc.collect()
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

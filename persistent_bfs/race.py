@@ -25,6 +25,7 @@ from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.session import BFS, configure
+from persistent_bfs.tiers import NONE
 
 __all__ = ["Access", "DataRace", "RaceReport", "ScheduleRun", "SourceLine", "explore"]
 
@@ -173,6 +174,7 @@ class RaceReport:
                 append=config.append,
                 frontier=config.frontier,
                 block_threads=config.block_threads,
+                tiers=NONE,  # whose frontiers are in no queue
             ) as search,
         ):
 
@@ -214,7 +216,7 @@ def explore(
     graph : Graph
     source : int
     engine, advance, direction, claim, append, frontier, block_threads, max_depth
-        As of `persistent_bfs.session.BFS`.
+        As of `persistent_bfs.session.BFS`. Of tiers there is none: all frontiers are in the queue.
     schedules : int
         How many: seeds 0 to ``schedules`` - 1. Seed 0 is the worst case: each thread waits
         before each of its plain writes until no other can run.

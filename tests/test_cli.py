@@ -202,11 +202,18 @@ def test_a_comparison_for_people_tells_no_time_on_the_emulated_device(tmp_path: 
     assert "tells no time" in result.stdout
     assert "speedup" not in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if "right" in line]
-    assert [row[:5] for row in rows] == [
-        ["host_loop", "thread", "40", "40", "0"],
-        ["persistent", "thread", "1", "1", "41"],
+    assert [(" ".join(row[:-6]), row[-6:-3]) for row in rows] == [
+        ("host_loop thread", ["40", "40", "0"]),
+        ("persistent + block thread", ["1", "1", "1"]),
+        ("persistent thread", ["1", "1", "41"]),
     ]
-    assert [row["launches"] for row in json.loads(file.read_text())["rows"]] == [40, 1]
+    written = json.loads(file.read_text())["rows"]
+    costs = ("engine", "tier", "launches", "host_syncs", "barriers")
+    assert [tuple(row[name] for name in costs) for row in written] == [
+        ("host_loop", "none", 40, 40, 0),
+        ("persistent", "block", 1, 1, 1),
+        ("persistent", "none", 1, 1, 41),
+    ]
     assert os.listdir(tmp_path) == ["comparison.json"]
 
 
@@ -236,16 +243,18 @@ def test_times_become_a_speedup_over_the_host_loop_of_the_same_mapping(monkeypat
     monkeypatch.setattr(measure, "measure", timed)
     how = ("--engines", "host_loop,persistent", "--advances", "warp", "--device", "emulated")
     report = answer("compare", "path:10", *how)
-    slow, fast = report["rows"]
+    slow, tier, fast = report["rows"]
+    assert [row["tier"] for row in report["rows"]] == ["none", "block", "none"]
+    assert (tier["us_per_level"], tier["speedup_vs_host_loop"]) == (50.0, 8.0)
     assert slow["ms"] == {"min": 3.0, "median": 4.0, "max": 8.0}
     assert (slow["us_per_level"], slow["speedup_vs_host_loop"]) == (400.0, 1.0)
     assert (fast["us_per_level"], fast["speedup_vs_host_loop"]) == (50.0, 8.0)
     console = display.Console(width=200, record=True, file=io.StringIO())
     console.print(display.comparison(report | {"device": "cuda"}))
     rows = [line.split() for line in console.export_text().splitlines() if "right" in line]
-    assert [row[5:] for row in rows] == [
+    assert [row[-7:] for row in rows] == [
         ["4.000", "3.000", "-", "8.000", "400.00", "1.00x", "right"],
-        ["0.500", "0.400", "-", "0.600", "50.00", "8.00x", "right"],
+        *[["0.500", "0.400", "-", "0.600", "50.00", "8.00x", "right"]] * 2,
     ]
 
 

@@ -271,7 +271,7 @@ def test_two_small_graphs_in_turn_leave_memory_flat(device: Device) -> None:
 
     def turns(count: int) -> int:
         for turn in range(count):
-            with BFS(graphs[turn % 2], device=device) as search:
+            with BFS(graphs[turn % 2], device=device, block_threads=64) as search:
                 assert search.run(0).enqueued == graphs[turn % 2].vertices
         gc.collect()
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -91,3 +91,9 @@ def test_the_table_is_the_recorded_one() -> None:
     text = summary.table(RESULTS).replace(RESULTS.as_posix(), relative.as_posix())
     assert f"<!-- table -->\n{text}\n<!-- end of table -->" in README
     assert summary.insert(README, text) == README
+
+
+def test_the_table_of_deep_graphs_is_the_recorded_one() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    text = _summary().deep_table(RESULTS)
+    assert f"<!-- deep -->\n{text}\n<!-- end of deep -->" in page

@@ -4,14 +4,14 @@
 // grows, that of the frontier before is cleared, so that none of it needs a barrier of its own. A
 // bitmap is clear whenever it becomes the next one's.
 //
-// Sparse to dense: every discovery of a pushed level sets its bit, by an atomic nobody waits for; so
-// each frontier has its bitmap and a level may pull at once. Dense to sparse: a pulled level appends
-// to no queue; a level that pushes after it compacts the bitmap as it goes, a few words a warp, and
-// hands the vertices to lanes, so that no pass and no barrier is needed here either. Its discoveries
-// are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices found.
-// Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it is longer.
-// Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012; doing both
-// within the levels is this project's own.
+// Sparse to dense: every discovery of a pushed level sets its bit, by an atomic nobody waits for;
+// so each frontier has its bitmap and a level may pull at once. Dense to sparse: a pulled level
+// appends to no queue; a level that pushes after it compacts the bitmap as it goes, a few words a
+// warp, and hands the vertices to lanes, so that no pass and no barrier is needed here either. Its
+// discoveries are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices
+// found. Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it
+// is longer. Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012;
+// doing both within the levels is this project's own.
 #pragma once
 
 #include "bits.cuh"
@@ -35,8 +35,9 @@ __device__ __forceinline__ int bitmap_pitch(const Parameters& parameters) {
   return (bitmap_words(parameters) + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
 }
 
-// Bitmap `which` of the three, or one further round. They are where the sums of an append by arcs would be, which needs
-// sparse frontiers: more than 128 bytes of kernel parameters cost every kernel registers.
+// Bitmap `which` of the three, or one further round. They are where the sums of an append by arcs
+// would be, which needs sparse frontiers: more than 128 bytes of kernel parameters cost every
+// kernel registers.
 template <class Parameters>
 __device__ __forceinline__ unsigned* bitmap(const Parameters& parameters, int which) {
   return reinterpret_cast<unsigned*>(parameters.part_sums) +
@@ -138,7 +139,8 @@ __device__ __forceinline__ int place_of_bit(unsigned word, int rank) {
 }
 
 // Calls work(vertex) by whole warps for all vertices of a bitmap, up to 32 at a time, a lane each;
-// NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds there.
+// NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds
+// there.
 template <class Work>
 __device__ __forceinline__ void each_member(const unsigned* bits, int words,
                                             const Workers& workers, Work work) {

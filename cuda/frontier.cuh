@@ -24,11 +24,11 @@ constexpr int EVEN_DEGREE = 64;
 
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
-// largest (EVEN_DEGREE standing for anything smaller), and `unexplored` the arcs of the vertices that have
-// been in no frontier yet. `pulling` says how the level before was expanded. Of a padded frontier
-// `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier has
-// bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not in the
-// queue then. `stale` says what is left in the bitmap of the frontier before. See dense.cuh.
+// largest (EVEN_DEGREE standing for anything smaller), and `unexplored` the arcs of the vertices
+// that have been in no frontier yet. `pulling` says how the level before was expanded. Of a padded
+// frontier `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier
+// has bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not
+// in the queue then. `stale` says what is left in the bitmap of the frontier before. See dense.cuh.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
@@ -113,8 +113,8 @@ __device__ __forceinline__ int degree_of(const Parameters& graph, vertex_t v) {
   return static_cast<int>(__ldg(graph.row_offsets + v + 1) - __ldg(graph.row_offsets + v));
 }
 
-// The arcs of one vertex: `degree` of them, from `begin` of col_indices on. Where places are needed,
-// the first has place `place` among the frontier's arcs, in the order of its vertices.
+// The arcs of one vertex: `degree` of them, from `begin` of col_indices on. Where places are
+// needed, the first has place `place` among the frontier's arcs, in the order of its vertices.
 template <class Policy>
 struct Row {
   typename Policy::Offset begin = 0;

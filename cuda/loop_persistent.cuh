@@ -12,9 +12,9 @@
 #include "barrier.cuh"
 #include "collect.cuh"
 #include "dense.cuh"
+#include "position.cuh"
 #include "reset.cuh"
 #include "step.cuh"
-#include "position.cuh"
 #include "trace.cuh"
 
 namespace persistent_bfs {
@@ -64,7 +64,9 @@ class PersistentSearch {
     if (at_limit) trace_limit();
     state_.depth = at_limit ? now_.level : now_.level - 1;
     state_.enqueued = now_.found;
-    state_.status = stopped_                                              ? STOPPED
+    // A tier that the host stopped at the depth limit may have left no frontier after all.
+    const bool stopped = stopped_ || (left_at_limit_ && host_wants_stop(parameters_));
+    state_.status = stopped                                              ? STOPPED
                     : fits<Policy>(parameters_, now_.begin, now_.count) ? DONE
                                                                         : QUEUE_FULL;
     state_.barriers = barrier_.waits();

@@ -42,9 +42,9 @@ __device__ __forceinline__ void begin_work(const Parameters& parameters) {
   parameters.state->tier_edges = 0;
 }
 
-// By all threads of the tier, whose own barrier is `meet`: leaves in the state what the run came to,
-// lets the others go on, and returns when the tier's threads may read it too. The totals that the
-// next frontier is counted in are clear then.
+// By all threads of the tier, whose own barrier is `meet`: leaves in the state what the run came
+// to, lets the others go on, and returns when the tier's threads may read it too. The totals that
+// the next frontier is counted in are clear then.
 template <class Parameters, class Meet>
 __device__ __forceinline__ void publish(const Parameters& parameters, const Position& now,
                                         int slots, const TierWork& work, bool is_leader,

@@ -1,8 +1,8 @@
 // Everything a search must find in its first level: distances and predecessors cleared, the source
 // at distance 0 and alone in the frontier, the state at its beginning.
 //
-// Cost: one store a vertex (two with predecessors), coalesced; where frontiers are dense, one for 32
-// vertices and each of the three bitmaps.
+// Cost: one store a vertex (two with predecessors), coalesced; where frontiers are dense, one for
+// 32 vertices and each of the three bitmaps.
 #pragma once
 
 #include "dense.cuh"

@@ -1,7 +1,7 @@
 // An array in this block's shared memory, by its address.
 #pragma once
 
-#include "platform.cuh"
+#include "shared_words.cuh"
 
 namespace persistent_bfs {
 

@@ -5,11 +5,11 @@
 // nobody leaves NO_VERTEX there. When all slots are written they are cut into parts, a part a warp:
 // in one phase each warp sums the vertices and degrees of its part, in the next it adds up the sums
 // of the parts before and goes through its own in order, telling each slot what comes before it.
-// That orders the next frontier and scans its degrees at once, without an atomic. Cost: two reads of
-// the slots and of the discovered vertices' degrees, two device-wide barriers, and a read of up to
-// SLOT_PARTS sums. Source: the prefix sum in place of atomics of D. Merrill, M. Garland,
-// A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012, and reduce-then-scan over parts as in
-// D. Merrill, A. Grimshaw, "Parallel Scan for Stream Architectures", 2009.
+// That orders the next frontier and scans its degrees at once, without an atomic. Cost: two reads
+// of the slots and of the discovered vertices' degrees, two device-wide barriers, and a read of up
+// to SLOT_PARTS sums. Source: the prefix sum in place of atomics of D. Merrill, M. Garland, A.
+// Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012, and reduce-then-scan over parts as in D.
+// Merrill, A. Grimshaw, "Parallel Scan for Stream Architectures", 2009.
 #pragma once
 
 #include "frontier.cuh"

@@ -1,8 +1,8 @@
 // A team of threads strides one row: a warp, or a whole block.
 //
 // Only whole warps call visit, and those for which nothing of the last stride is left do not. Long
-// rows are read four strides at a time, to have several loads in flight; the last stride, and a short
-// row, one at a time. Cost: the row's length rounded up to the team's size, in lane slots.
+// rows are read four strides at a time, to have several loads in flight; the last stride, and a
+// short row, one at a time. Cost: the row's length rounded up to the team's size, in lane slots.
 #pragma once
 
 #include "frontier.cuh"
@@ -43,8 +43,8 @@ __device__ __forceinline__ void stride(const typename Policy::Parameters& graph,
   visit(sources, neighbours, valid, Places{row.place + step + rank, static_cast<unsigned>(team)});
 }
 
-// The whole row, by thread `rank` of the team. The compiler may unroll the batches, unless registers
-// are dear.
+// The whole row, by thread `rank` of the team. The compiler may unroll the batches, unless
+// registers are dear.
 template <bool may_unroll = true, class Policy, class Visit>
 __device__ __forceinline__ void stride_row(const typename Policy::Parameters& graph,
                                            const Row<Policy>& row, int team, int rank,

@@ -36,8 +36,8 @@ struct Layout {
 
   static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
   // Counters 0 to 2 are a frontier's slots, and rotate; TALLY on are the vertices in them. The
-  // others are the tier's own, from 4 on; the last eight words, from CLOCKS on, are the trace's, and
-  // begin as anything.
+  // others are the tier's own, from 4 on; the last eight words, from CLOCKS on, are the trace's,
+  // and begin as anything.
   static constexpr int COUNTERS = 32;
   static constexpr int CLOCKS = 24;
 
@@ -240,9 +240,9 @@ __device__ __forceinline__ void enter_slots(const typename Policy::Parameters& p
   }
 }
 
-// The trace of a run of narrow levels, by the tier's leader, at one store a level: when it began, in
-// the multiprocessor's cycles, who ran it and how many vertices it had. What a record holds besides
-// follows when the run is over; its arcs are the frontier's, which the host knows.
+// The trace of a run of narrow levels, by the tier's leader, at one store a level: when it began,
+// in the multiprocessor's cycles, who ran it and how many vertices it had. What a record holds
+// besides follows when the run is over; its arcs are the frontier's, which the host knows.
 template <class Policy>
 struct NarrowTrace {
   const typename Policy::Parameters& parameters;

@@ -18,7 +18,8 @@ __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& p
     LevelRecord* record = parameters.trace + frontier.depth;
     record[0].begin_nanoseconds = device_nanoseconds();
     record[0].frontier_size = frontier.discovered;
-    record[0].mapping = in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;
+    record[0].mapping =
+        in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;
     record[0].pulled = pulls<Policy>(parameters, frontier);
     record[1].end_nanoseconds = 0;
     record[1].edges = 0;

@@ -22,8 +22,8 @@ struct SearchRequest {
 enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2, STOPPED = 3 };
 
 // What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
-// them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a padded
-// frontier `count` holds the slots, and `discovered` the vertices in them.
+// them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a
+// padded frontier `count` holds the slots, and `discovered` the vertices in them.
 struct FrontierTotals {
   unsigned long long count;
   int largest_degree;
@@ -73,8 +73,8 @@ enum Mapping : short {
 // In a record's edges: those of its frontier's vertices, uncounted.
 constexpr unsigned long long FRONTIERS_OWN = ~0ull;
 
-// One level of a trace. Times are the device's own clock; one of a tier's levels may have no end but
-// the next one's begin.
+// One level of a trace. Times are the device's own clock; one of a tier's levels may have no end
+// but the next one's begin.
 struct LevelRecord {
   unsigned long long begin_nanoseconds;
   unsigned long long end_nanoseconds;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bits.cuh"
+#include "clusters.cuh"
 #include "shared_array.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"

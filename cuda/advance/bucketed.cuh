@@ -1,13 +1,13 @@
 // Bucketed mapping: a row is expanded by a team of lanes, a warp or the whole block, by its degree.
 //
-// A frontier of no more vertices than blocks: the block mapping. Else a vertex is given as many lanes
-// as leave no thread of the grid without, 1 to 32, and its row four strides of them at a time; longer
-// rows go to the whole warp, one after another. A row that would keep one warp long is put by, and
-// when the warps of a block are through with the rest, they all take it together. Cost: a vote of
-// the block a level (none where the largest degree is known to be small), and a barrier where a row
-// was put by; few idle lanes at any degree. A hub still has one block only. Source: the three
-// classes of D. Merrill, M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012; teams
-// of lanes after S. Hong, S. K. Kim, T. Oguntebi, K. Olukotun, PPoPP 2011.
+// A frontier of no more vertices than blocks: the block mapping. Else a vertex is given as many
+// lanes as leave no thread of the grid without, 1 to 32, and its row four strides of them at a
+// time; longer rows go to the whole warp, one after another. A row that would keep one warp long is
+// put by, and when the warps of a block are through with the rest, they all take it together. Cost:
+// a vote of the block a level (none where the largest degree is known to be small), and a barrier
+// where a row was put by; few idle lanes at any degree. A hub still has one block only. Source: the
+// three classes of D. Merrill, M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012;
+// teams of lanes after S. Hong, S. K. Kim, T. Oguntebi, K. Olukotun, PPoPP 2011.
 #pragma once
 
 #include "frontier.cuh"

@@ -3,10 +3,10 @@
 // The appends of the level before left the exclusive scan of the degrees beside the queue, at no
 // barrier of its own. A warp takes a run of consecutive edges, finds the vertex of the first by a
 // search 32 ways at a time, then works through windows of 32 vertices, a lane each, 128 edges at a
-// time. Edges of one vertex it takes as they come; where there are several, each lane finds the owner
-// of its edge by a binary search in the lanes' registers. Lane slots are the edges, rounded up to
-// whole warps; the price is the searches, and a degree read for each vertex appended. Source: the
-// scan-based gather of D. Merrill et al., PPoPP 2012, and the merge-path load balancing of
+// time. Edges of one vertex it takes as they come; where there are several, each lane finds the
+// owner of its edge by a binary search in the lanes' registers. Lane slots are the edges, rounded
+// up to whole warps; the price is the searches, and a degree read for each vertex appended. Source:
+// the scan-based gather of D. Merrill et al., PPoPP 2012, and the merge-path load balancing of
 // Gunrock (Y. Wang et al., PPoPP 2016).
 #pragma once
 

@@ -1,9 +1,9 @@
 // Topology-driven mapping: every thread tests every vertex at every level.
 //
-// Of a sparse frontier the distances say who is in it: n tests a level whatever the frontier, so
-// n x levels in all: good when nearly all vertices are in nearly every frontier, hopeless on deep
-// graphs. Of a dense one its bitmap does, a word for 32 vertices; a warp compacts the words it tests
-// and shares long rows. Source: P. Harish, P. J. Narayanan, HiPC 2007.
+// Of a sparse frontier the distances say who is in it: n tests a level whatever the frontier, so n
+// x levels in all: good when nearly all vertices are in nearly every frontier, hopeless on deep
+// graphs. Of a dense one its bitmap does, a word for 32 vertices; a warp compacts the words it
+// tests and shares long rows. Source: P. Harish, P. J. Narayanan, HiPC 2007.
 #pragma once
 
 #include "advance/thread.cuh"

@@ -1,11 +1,11 @@
-// Append by scan, compacted: an arc's place in the scan of the frontier's degrees is its slot, and a
-// filter removes the slots whose arcs discovered nobody.
+// Append by scan, compacted: an arc's place in the scan of the frontier's degrees is its slot, and
+// a filter removes the slots whose arcs discovered nobody.
 //
 // No cursor and no atomic: the order of the next frontier is that of the arcs, whatever the order
 // in which threads run. Cost: a write an arc instead of one a discovery, then two more phases, each
-// behind a device-wide barrier (see slots.cuh). Source: the contraction by prefix sum of D. Merrill,
-// M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012; the advance and filter of
-// Gunrock (Y. Wang et al., PPoPP 2016).
+// behind a device-wide barrier (see slots.cuh). Source: the contraction by prefix sum of D.
+// Merrill, M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012; the advance and
+// filter of Gunrock (Y. Wang et al., PPoPP 2016).
 #pragma once
 
 #include "frontier.cuh"

@@ -2,10 +2,10 @@
 // next frontier, and the slots whose arcs discovered nobody stay in it as NO_VERTEX.
 //
 // No filter: the expansion writes the next frontier itself, which every mapping reads as vertices
-// without arcs. Cost: frontiers as long as the edges of the level before, so lanes that find nobody,
-// and a queue of an entry an arc; the degrees are still scanned, for the places (see slots.cuh),
-// which takes the same two phases. Source: the advance without filter of Gunrock (Y. Wang et al.,
-// PPoPP 2016).
+// without arcs. Cost: frontiers as long as the edges of the level before, so lanes that find
+// nobody, and a queue of an entry an arc; the degrees are still scanned, for the places (see
+// slots.cuh), which takes the same two phases. Source: the advance without filter of Gunrock (Y.
+// Wang et al., PPoPP 2016).
 #pragma once
 
 #include "frontier.cuh"

@@ -1,13 +1,12 @@
 // Pull: unvisited vertices look for a parent in the frontier, and stop at the first they find.
 //
-// A lane an unvisited vertex, a warp 32 in a row. Whether a neighbour is in the frontier, and how the
-// discoveries enter the next one, is the frontier's own affair: by distances and an append where it
-// is sparse, by bitmaps where it is dense. Nobody else writes an unvisited vertex, so there is no
-// claim to win. Cost: a look at every vertex, and
-// of an unvisited one's arcs only those before the first parent: little when the frontier is a
-// large part of the graph, everything when it is small. Needs the transposed graph if directed.
-// Source: the bottom-up step of S. Beamer, K. Asanovic, D. Patterson, "Direction-Optimizing
-// Breadth-First Search", SC 2012.
+// A lane an unvisited vertex, a warp 32 in a row. Whether a neighbour is in the frontier, and how
+// the discoveries enter the next one, is the frontier's own affair: by distances and an append
+// where it is sparse, by bitmaps where it is dense. Nobody else writes an unvisited vertex, so
+// there is no claim to win. Cost: a look at every vertex, and of an unvisited one's arcs only those
+// before the first parent: little when the frontier is a large part of the graph, everything when
+// it is small. Needs the transposed graph if directed. Source: the bottom-up step of S. Beamer, K.
+// Asanovic, D. Patterson, "Direction-Optimizing Breadth-First Search", SC 2012.
 #pragma once
 
 #include "frontier.cuh"

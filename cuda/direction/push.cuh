@@ -1,7 +1,7 @@
 // Push: frontier vertices look at their neighbours and claim the unvisited ones.
 //
-// Cost: a test for each edge of the frontier, a claim for each that looked unvisited. A frontier that
-// only its bitmap holds, as the level after a pulled one finds it, goes by that. Source: the
+// Cost: a test for each edge of the frontier, a claim for each that looked unvisited. A frontier
+// that only its bitmap holds, as the level after a pulled one finds it, goes by that. Source: the
 // top-down step of S. Beamer, K. Asanovic, D. Patterson, "Direction-Optimizing Breadth-First
 // Search", SC 2012.
 #pragma once

@@ -1,11 +1,11 @@
 // Dense frontier: a bitmap of the vertices, beside which pushed levels keep their queue.
 //
 // Neighbours are looked for in n/8 bytes, which stay near the multiprocessor, instead of 4n; and a
-// pulled level appends to no queue: the warp that looks after 32 vertices in a row writes their word
-// of the next frontier's bitmap, without an atomic, and counts it. Cost: a barrier of the block and
-// one atomic a block and pulled level; an atomic that nobody waits for a discovery of a pushed level;
-// the clearing and the way back to queues as dense.cuh says. Source: the bitmaps of S. Beamer,
-// K. Asanovic, D. Patterson, "Direction-Optimizing Breadth-First Search", SC 2012.
+// pulled level appends to no queue: the warp that looks after 32 vertices in a row writes their
+// word of the next frontier's bitmap, without an atomic, and counts it. Cost: a barrier of the
+// block and one atomic a block and pulled level; an atomic that nobody waits for a discovery of a
+// pushed level; the clearing and the way back to queues as dense.cuh says. Source: the bitmaps of
+// S. Beamer, K. Asanovic, D. Patterson, "Direction-Optimizing Breadth-First Search", SC 2012.
 #pragma once
 
 #include "dense.cuh"

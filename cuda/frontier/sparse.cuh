@@ -1,8 +1,8 @@
 // Sparse frontier: a queue of its vertices, and nothing else.
 //
-// Cost: an append a discovery. A pulled level has no queue to look into: it sees by the distances who
-// is in the frontier, 4 bytes a test. Source: the queue of D. Kirk, W. Hwu, "Programming Massively
-// Parallel Processors", chapter on graph traversal.
+// Cost: an append a discovery. A pulled level has no queue to look into: it sees by the distances
+// who is in the frontier, 4 bytes a test. Source: the queue of D. Kirk, W. Hwu, "Programming
+// Massively Parallel Processors", chapter on graph traversal.
 #pragma once
 
 #include "frontier.cuh"

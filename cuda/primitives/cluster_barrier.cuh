@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arguments.cuh"
+#include "clusters.cuh"
 
 namespace persistent_bfs {
 

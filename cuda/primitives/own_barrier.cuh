@@ -1,9 +1,9 @@
 // A device-wide barrier by one counter: each block adds itself, then looks until all have.
 //
 // The counter only grows, so that nothing need be reset between two barriers; the host clears
-// words[0] before the launch, and finds blocks times barriers there after it. Needs a resident grid.
-// Cost: an atomic a block and the polling of one word in L2. Source: S. Xiao, W. Feng, "Inter-Block
-// GPU Communication via Fast Barrier Synchronization", IPDPS 2010.
+// words[0] before the launch, and finds blocks times barriers there after it. Needs a resident
+// grid. Cost: an atomic a block and the polling of one word in L2. Source: S. Xiao, W. Feng,
+// "Inter-Block GPU Communication via Fast Barrier Synchronization", IPDPS 2010.
 #pragma once
 
 #include "arguments.cuh"

@@ -1,11 +1,11 @@
 // The block tier: one block runs level after level alone while the frontier is small.
 //
 // Its barrier never leaves the multiprocessor, where the grid's goes to L2 and back; the frontier
-// and the visited bits are in its shared memory (tier_slots.cuh, visited_bits.cuh). What is left of a level's
-// global latency is one packed row. A frontier of no more arcs than a warp has lanes is run by one
-// warp, without a barrier and without a shared counter. Needs a bit a vertex of one block's shared
-// memory; pays until one multiprocessor's throughput is the limit, at some 2,000 slots. Source:
-// this project's own.
+// and the visited bits are in its shared memory (tier_slots.cuh, visited_bits.cuh). What is left of
+// a level's global latency is one packed row. A frontier of no more arcs than a warp has lanes is
+// run by one warp, without a barrier and without a shared counter. Needs a bit a vertex of one
+// block's shared memory; pays until one multiprocessor's throughput is the limit, at some 2,000
+// slots. Source: this project's own.
 #pragma once
 
 #include "tier_slots.cuh"

@@ -10,6 +10,7 @@
 // Needs thread block clusters (sm_90). Source: this project's own.
 #pragma once
 
+#include "clusters.cuh"
 #include "tier_slots.cuh"
 #include "visited_bits.cuh"
 
@@ -217,7 +218,8 @@ struct Cluster {
   }
 
   // This block's share of all slots, evenly.
-  __device__ __forceinline__ DealtSlots dealt(const Slots& here, int slots_of_lane, int lane) const {
+  __device__ __forceinline__ DealtSlots dealt(const Slots& here, int slots_of_lane,
+                                              int lane) const {
     int through = slots_of_lane;
     for (int distance = 1; distance < blocks; distance *= 2) {
       const int below = __shfl_up_sync(FULL_WARP, through, distance);

@@ -1,6 +1,6 @@
 // Kernels in thread block clusters: what the words mean, and bug_* and racy_*, which the emulation
 // must catch.
-#include "platform.cuh"
+#include "clusters.cuh"
 
 namespace cg = cooperative_groups;
 using persistent_bfs::cluster_arrive;

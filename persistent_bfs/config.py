@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 WARP_SIZE = 32
+MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 
 # Threads a multiprocessor whose registers suffice for every kernel that both pushes and pulls by
 # bitmaps: 64 a thread. More registers would leave fewer threads to wait for memory.
@@ -586,7 +587,7 @@ class Config:
     block_threads: int = 256
     block_queue: int = 1024
     tier: str = "none"
-    row_slots: int = 3
+    row_slots: int = MOST_ROW_SLOTS
 
     def __post_init__(self) -> None:
         if self.engine not in PROGRAMS:
@@ -601,8 +602,8 @@ class Config:
             )
         if not 1 <= self.block_queue <= 2048:
             raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
-        if self.row_slots not in (1, 2, 3):
-            raise ValueError(f"row_slots is {self.row_slots}; it must be 1, 2 or 3")
+        if not 1 <= self.row_slots <= MOST_ROW_SLOTS:
+            raise ValueError(f"row_slots is {self.row_slots}; it must be 1 to {MOST_ROW_SLOTS}")
         problem = conflict(self.direction, self.advance, self.append, self.frontier)
         problem = problem or self._tier_conflict()
         if problem is not None:

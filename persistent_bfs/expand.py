@@ -650,8 +650,14 @@ def _whole_search(
     distances: Vertices,
     block_threads: int,
 ) -> WholeSearch:
+    # Without a tier, which would run narrow levels without the mapping.
     with BFS(
-        graph, engine="persistent", advance=advance, device=device, block_threads=block_threads
+        graph,
+        engine="persistent",
+        tiers="none",
+        advance=advance,
+        device=device,
+        block_threads=block_threads,
     ) as search:
         found = measure(search, source, repeat=samples, expected=distances)
     counts = found.result.counters.device

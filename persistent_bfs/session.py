@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import ENGINES, ORDERS, PROGRAMS, TIERS, Config, choose
+from persistent_bfs.config import (
+    ENGINES,
+    MOST_ROW_SLOTS,
+    ORDERS,
+    PROGRAMS,
+    TIERS,
+    Config,
+    choose,
+)
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
@@ -111,7 +119,6 @@ def configure(
         direction=direction,
         offset_bits=graph.row_offsets.dtype.itemsize * 8,
         even_degrees=graph.max_degree <= EVEN_DEGREE,
-        row_slots=min(max(-(-graph.max_degree // layout.PACKED), 1), 3),
         block_threads=block_threads,
         **choices,
     )
@@ -144,6 +151,9 @@ def with_tier(
     row = TIERS[tier]
     if block_threads is None:
         block_threads = row.block_threads if row.exists else ENGINES[config.engine].block_threads
+    if row.exists:
+        slots = -(-graph.max_degree // layout.PACKED)
+        config = config.with_(row_slots=min(max(slots, 1), MOST_ROW_SLOTS))
     return config.with_(tier=tier, block_threads=block_threads), why
 
 

@@ -35,7 +35,7 @@ class ClockedEvent(Event):
 
 
 class ClockedStream(EmulatedStream):
-    def record(self) -> Event:
+    def record(self, event: Event | None = None) -> Event:  # noqa: ARG002
         assert isinstance(self._device, ClockedDevice)
         self._device.require_current()
         return ClockedEvent(self._device.now)

@@ -246,7 +246,7 @@ COMBINATIONS = [
     and (not narrow_mappings(loop) or tier_conflict(direction, "cas", append, frontier) is None)
 ]
 # Few enough to compile in seconds; every row of every table is in it.
-SAMPLE = COMBINATIONS[::22]
+SAMPLE = COMBINATIONS[::27]
 
 # Two threads race for vertex 3; so much is unexplored elsewhere that no automatic direction pulls.
 FAR = directed(206, (0, 1), (0, 2), (1, 3), (2, 3), (3, 4), *((v, v + 1) for v in range(5, 205)))

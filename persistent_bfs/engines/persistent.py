@@ -79,7 +79,8 @@ class Persistent(Engine):
                 f"{self.config.tier} tier: {self.device.info.name} holds no cluster of {blocks} "
                 f"blocks of {self.config.block_threads} threads with {needed:,} bytes each"
             )
-        if blocks == 1 and self.options.blocks is None and vertices <= ONE_BLOCK_VERTICES:
+        as_usual = self.options.blocks is None and self.options.tier_slots is None
+        if blocks == 1 and as_usual and vertices <= ONE_BLOCK_VERTICES:
             return LaunchShape(1, self.config.block_threads, needed)
         return self.grid(kernel.name, needed, blocks)
 

@@ -39,6 +39,9 @@ from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
 # Of a graph without larger degrees, a level's size alone can choose the mapping.
 EVEN_DEGREE = layout.EVEN_DEGREE
 
+# What a tier is compiled for at least: more would do for any graph, but take longer on short rows.
+FEWEST_ROW_SLOTS = 1
+
 # Rows longer than this keep the few warps of a tier long.
 TIERED_DEGREE = 32
 
@@ -153,7 +156,7 @@ def with_tier(
         block_threads = row.block_threads if row.exists else ENGINES[config.engine].block_threads
     if row.exists:
         slots = -(-graph.max_degree // layout.PACKED)
-        config = config.with_(row_slots=min(max(slots, 1), MOST_ROW_SLOTS))
+        config = config.with_(row_slots=min(max(slots, FEWEST_ROW_SLOTS), MOST_ROW_SLOTS))
     return config.with_(tier=tier, block_threads=block_threads), why
 
 

@@ -27,6 +27,7 @@ from persistent_bfs.config import (
     ENGINES,
     EXACT_CLAIMS,
     FRONTIERS,
+    MOST_ROW_SLOTS,
     Config,
     conflict,
     tier_conflict,
@@ -64,8 +65,13 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 @pytest.fixture(autouse=True)
 def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the automatic mapping count edges even where every degree is small."""
+    """Let the automatic mapping count edges even where every degree is small.
+
+    And tiers be ready for rows of any length, which is one program instead of three: test_tiers.py
+    has the others.
+    """
     monkeypatch.setattr(sys.modules[BFS.__module__], "EVEN_DEGREE", -1)
+    monkeypatch.setattr(sys.modules[BFS.__module__], "FEWEST_ROW_SLOTS", MOST_ROW_SLOTS)
 
 
 def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:

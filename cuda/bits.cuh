@@ -1,4 +1,4 @@
-// A bit a vertex, 32 in a word.
+// A bit a vertex, 32 in a word: where it stands. Cost: a shift each. Source: common practice.
 #pragma once
 
 #include "types.cuh"

@@ -1,4 +1,5 @@
-// An array in this block's shared memory, by its address.
+// An array in this block's shared memory, by its address. Cost: a register; a load or a store as
+// shared_words.cuh has them.
 #pragma once
 
 #include "shared_words.cuh"

@@ -1,7 +1,7 @@
 // Shared memory by its 32-bit address, kept in one register. A generic pointer would cost the code
 // around it two, and nvcc computes the address of a shared variable anew, from the block's rank in
 // its cluster, wherever it is used. The predicated words keep a warp together where a branch would
-// part it.
+// part it. Cost: an instruction each. Source: PTX.
 #pragma once
 
 #include "platform.cuh"

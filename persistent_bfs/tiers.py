@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from persistent_bfs import layout
 from persistent_bfs.config import TIERS, WARP_SIZE, choose, tier_conflict
 from persistent_bfs.device.base import DeviceInfo
@@ -90,8 +88,8 @@ def choose_tier(
     problem = tier_conflict(direction, claim, append, frontier)
     if tiers.strip() == AUTO and (problem or not narrow):
         return NONE, ""
-    names: Iterable[str] = (name for name in allowed if TIERS[name].exists)
-    for name in names:
-        if fits(name, vertices, info):
-            return name, f"{name} tier: the first levels are narrow, and a bit a vertex fits it"
+    for name in allowed:
+        if TIERS[name].exists and fits(name, vertices, info):
+            why = "the first levels are narrow, and " if tiers.strip() == AUTO else ""
+            return name, f"{name} tier: {why}a bit a vertex fits it"
     return NONE, f"no tier: a bit for each of {vertices:,} vertices fits none of {info.name}"

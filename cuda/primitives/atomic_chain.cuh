@@ -2,6 +2,8 @@
 //
 // The word holds 0, so the sums stay 0; the compiler does not know. The last answer goes to the
 // second word.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "../warp_primitives.cuh"

@@ -1,4 +1,6 @@
 // The barrier of one block, again and again with nothing between.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "arguments.cuh"

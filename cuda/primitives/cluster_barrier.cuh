@@ -1,4 +1,6 @@
 // The barrier of a thread block cluster, again and again with nothing between.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "arguments.cuh"

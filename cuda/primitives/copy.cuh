@@ -1,5 +1,7 @@
 // A copy by the whole grid, 16 bytes a thread and step: the rate that memory can be read and
 // written at.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "arguments.cuh"

@@ -1,4 +1,6 @@
 // Nothing: what a launch costs before there is any work.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "arguments.cuh"

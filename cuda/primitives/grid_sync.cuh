@@ -1,6 +1,8 @@
 // The searches' own device-wide barrier, again and again with nothing between.
 //
 // Leaves in words[0] how often it was waited for, so that a barrier left out is seen.
+//
+// Cost: what it is there to measure. Source: this project's own.
 #pragma once
 
 #include "../barrier.cuh"

@@ -1,4 +1,4 @@
-// No tier: every level on the whole grid.
+// No tier: every level on the whole grid. Cost: a grid's barrier a level. Source: none needed.
 #pragma once
 
 #include "frontier.cuh"

@@ -10,7 +10,7 @@
 // warp, and hands the vertices to lanes, so that no pass and no barrier is needed here either. Its
 // discoveries are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices
 // found. Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it
-// is longer. Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012;
+// is longer. A fourth bitmap holds, between pulled levels, who is left to look for a parent. Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012;
 // doing both within the levels is this project's own.
 #pragma once
 
@@ -56,6 +56,12 @@ template <class Parameters>
 __device__ __forceinline__ unsigned* next_bits(const Parameters& parameters,
                                                const Frontier& frontier) {
   return bitmap(parameters, frontier.bitmap + 1);
+}
+
+// Between pulled levels: who has an arc to it and has not been visited.
+template <class Parameters>
+__device__ __forceinline__ unsigned* unvisited_bits(const Parameters& parameters) {
+  return bitmap(parameters, 0) + 3ll * bitmap_pitch(parameters);
 }
 
 __device__ __forceinline__ bool has_bit(const unsigned* bits, vertex_t v) {
@@ -138,6 +144,26 @@ __device__ __forceinline__ int place_of_bit(unsigned word, int rank) {
   return place;
 }
 
+// Calls work(place) by a whole warp for all bits that are set in its lanes' words, up to 32 at a
+// time, a lane each: 32 x lane + bit, or -1 where there are fewer.
+template <class Work>
+__device__ __forceinline__ void each_bit(unsigned word, int lane, Work work) {
+  const int through = static_cast<int>(warp_inclusive_sum(__popc(word), lane));
+  const int total = __shfl_sync(FULL_WARP, through, WARP_SIZE - 1);
+  for (int begin = 0; begin < total; begin += WARP_SIZE) {
+    const int rank = begin + lane;
+    // The first lane whose words reach beyond this rank.
+    int owner = 0;
+#pragma unroll
+    for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
+      if (__shfl_sync(FULL_WARP, through, owner + half - 1) <= rank) owner += half;
+    }
+    const unsigned its_word = __shfl_sync(FULL_WARP, word, owner);
+    const int before = __shfl_sync(FULL_WARP, through, owner) - __popc(its_word);
+    work(rank < total ? owner * WARP_SIZE + place_of_bit(its_word, rank - before) : -1);
+  }
+}
+
 // Calls work(vertex) by whole warps for all vertices of a bitmap, up to 32 at a time, a lane each;
 // NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds
 // there.
@@ -150,24 +176,8 @@ __device__ __forceinline__ void each_member(const unsigned* bits, int words,
     const int mine = first + workers.lane;
     const unsigned word = workers.lane < length && mine < words ? bits[mine] : 0;
     if (!__any_sync(FULL_WARP, word != 0)) continue;
-    const int through = static_cast<int>(warp_inclusive_sum(__popc(word), workers.lane));
-    const int total = __shfl_sync(FULL_WARP, through, WARP_SIZE - 1);
-    for (int begin = 0; begin < total; begin += WARP_SIZE) {
-      const int rank = begin + workers.lane;
-      // The first lane whose words reach beyond this rank.
-      int owner = 0;
-#pragma unroll
-      for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
-        if (__shfl_sync(FULL_WARP, through, owner + half - 1) <= rank) owner += half;
-      }
-      const unsigned its_word = __shfl_sync(FULL_WARP, word, owner);
-      const int before = __shfl_sync(FULL_WARP, through, owner) - __popc(its_word);
-      vertex_t v = NO_VERTEX;
-      if (rank < total) {
-        v = (first + owner) * WARP_SIZE + place_of_bit(its_word, rank - before);
-      }
-      work(v);
-    }
+    each_bit(word, workers.lane,
+             [&](int place) { work(place < 0 ? NO_VERTEX : first * WARP_SIZE + place); });
   }
 }
 

@@ -117,7 +117,8 @@ struct SearchParameters {
   vertex_t* predecessors;
   vertex_t* queue;
   unsigned* edge_begin;         // beside the queue, where frontiers' edges are counted
-  const int4* packed_rows;      // where a tier fetches whole short rows: see packed_rows.cuh
+  const int4* packed_rows;      // where a tier fetches whole short rows: packed_rows.cuh; else
+                                // likely parents, where bitmaps are pulled: likely_parents.cuh
   unsigned long long* part_sums;  // where an append goes by arcs: see slots.cuh; else dense.cuh
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;

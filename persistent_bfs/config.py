@@ -687,6 +687,11 @@ class Config:
         """Whether the kernels read the first arcs of a vertex packed."""
         return TIERS[self.tier].exists
 
+    @property
+    def likely_parents(self) -> bool:
+        """Whether the kernels read a likely parent of every vertex."""
+        return self.dense and self.direction != "push"
+
     def with_(self, **changes: Any) -> Config:
         """This choice with some fields changed."""
         return replace(self, **changes)

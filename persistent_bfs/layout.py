@@ -35,7 +35,8 @@ FRONTIERS_OWN = 2**64 - 1  # in a trace record's edges: those of its vertices, u
 
 NO_DEPTH_LIMIT = 2**31 - 1
 
-BITMAPS = 3  # of cuda/dense.cuh: this frontier's, the next one's, that of the one before
+# Of cuda/dense.cuh: this frontier's, the next one's, that of the one before, the unvisited.
+BITMAPS = 4
 
 
 def bitmap_words(vertices: int) -> int:

@@ -13,11 +13,12 @@ from devices import KERNEL_DEVICES
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, SmallGraph, directed, path
 
 from persistent_bfs import BFS, Graph, compiler, read_graph
-from persistent_bfs.config import ENGINES, conflict
+from persistent_bfs.config import ENGINES, FRONTIERS, conflict
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
-from persistent_bfs.layout import bitmap_words
+from persistent_bfs.engines.base import likely_parents
+from persistent_bfs.layout import BITMAPS, bitmap_words
 from persistent_bfs.measure import find_problem
 from persistent_bfs.race import explore
 from persistent_bfs.reference import bfs_reference
@@ -39,6 +40,15 @@ FAN = Graph.from_edges(
     [*range(1, 61), *[70] * 60, *range(71, 100), *range(101, 400)],
     directed=True,
     name="fan",
+)
+
+# Forty rows too long for a warp, more than a block puts by. From vertex 0 a leaf is found that is
+# in each, the last of the first; until then nobody there is a parent. Another leaf has more arcs.
+LONG_ROWS = Graph.from_edges(
+    [0, 2140, 2141, *(hub for hub in range(2100, 2140) for _ in range(1100))],
+    [1100, 781, 781, *(leaf for hub in range(40) for leaf in range(1 + 20 * hub, 1101 + 20 * hub))],
+    vertices=2150,
+    name="long rows",
 )
 
 
@@ -65,19 +75,20 @@ def _session(graph: Graph, device: Device, way: tuple[str, str], **more: object)
         "predecessors": True,
         "trace": True,
         "block_threads": 64,
+        "frontier": "dense",
         **more,
     }
     return BFS(  # type: ignore[arg-type]
-        graph, device=device, direction=way[0], advance=way[1], frontier="dense", **fields
+        graph, device=device, direction=way[0], advance=way[1], **fields
     )
 
 
 def _bitmaps(search: BFS) -> list[npt.NDArray[np.bool_]]:
-    """The three bitmaps, a truth value a bit."""
+    """The bitmaps, a truth value a bit: three that rotate, and who is left unvisited."""
     assert search._workspace is not None
     words = search._workspace["bitmaps"].to_host().view(np.uint8)
     bits = np.unpackbits(words, bitorder="little").astype(bool)
-    return np.split(bits, 3)
+    return np.split(bits, BITMAPS)
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
@@ -94,7 +105,7 @@ def test_a_bitmap_is_its_frontier_and_the_next_one_is_clear(
                 members = np.zeros(1024 * -(-graph.vertices // 1024), bool)
                 members[np.flatnonzero(expected == limit)] = True
                 bitmaps = _bitmaps(search)
-                assert [bits.size for bits in bitmaps] == [members.size] * 3
+                assert [bits.size for bits in bitmaps] == [members.size] * BITMAPS
                 # They rotate by levels.
                 np.testing.assert_array_equal(bitmaps[limit % 3], members)
                 assert not bitmaps[(limit + 1) % 3].any()
@@ -132,6 +143,47 @@ def test_a_level_that_pushes_after_a_pull_goes_by_the_bitmap(device: Device, eng
         rest = {row.mapping for row in result.trace[3:]}
         assert rest == {"edge"}
         assert [row.edges for row in result.trace[2:]] == [1] * 29 + [0]
+
+
+@pytest.mark.parametrize("frontier", FRONTIERS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_too_long_for_a_warp_are_gone_along_to_their_ends(
+    device: Device, engine: str, frontier: str
+) -> None:
+    with _session(
+        LONG_ROWS, device, ("pull", "thread"), engine=engine, frontier=frontier
+    ) as search:
+        for source, sizes in (
+            (0, [1, 1, 40, 1879, 2]),
+            (1300, None),
+            (2149, [1]),
+        ):
+            result = search.run(source)
+            assert find_problem(LONG_ROWS, result) is None
+            assert sizes is None or [row.frontier for row in result.trace or ()] == sizes
+
+
+def test_a_likely_parent_has_the_most_arcs() -> None:
+    # 3 and 4 have as many arcs, and 3 comes first; nothing leads to 0, 1 and 5.
+    graph = directed(6, (0, 2), (1, 2), (3, 2), (4, 2), (3, 4), (4, 3), (1, 4), (5, 3))
+    assert graph.degrees.tolist() == [1, 2, 0, 2, 2, 1]
+    assert likely_parents(graph).tolist() == [-1, -1, 1, 4, 1, -1]
+    star = read_graph("star:40")
+    assert likely_parents(star).tolist() == [1, *[0] * 39]
+    assert likely_parents(Graph.from_edges([], [], vertices=3)).tolist() == [-1] * 3
+
+
+def test_likely_parents_do_not_depend_on_how_many_arcs_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = likely_parents(KRONECKER)
+    for v in range(0, KRONECKER.vertices, 7):
+        row = KRONECKER.col_indices[KRONECKER.row_offsets[v] : KRONECKER.row_offsets[v + 1]]
+        most = max((int(KRONECKER.degrees[u]) for u in row), default=0)
+        assert int(whole[v]) == next((u for u in row if KRONECKER.degrees[u] == most), -1)
+    for arcs in (1, 7, 1000):
+        monkeypatch.setattr("persistent_bfs.engines.base.LIKELY_ARCS", arcs)
+        np.testing.assert_array_equal(likely_parents(KRONECKER), whole)
 
 
 @needs_emulation
@@ -229,7 +281,7 @@ def test_any_number_of_vertices(device: Device, vertices: int) -> None:
 
 BUGS = [
     # What pulled levels discover is lost.
-    ("frontier/dense.cuh", "grows[word_of(v)] = word;", "(void)word;"),
+    ("pull/by_bits.cuh", "grows_[first + lane_] = discovered;", ";"),
     # What pushed levels discover is not in the bitmap.
     ("visit.cuh", "if constexpr (Policy::dense) set_bit(", "if constexpr (false) set_bit("),
     # Bits of the frontier before stay.
@@ -243,7 +295,13 @@ BUGS = [
         "bits[word_of(v)] = bits[word_of(v)] | bit_of(v);",
     ),
     # The warp counts its discoveries, and the block forgets all but the first warp's.
-    ("frontier/dense.cuh", "lane < WARPS ? found_by[lane] : 0", "lane < 1 ? found_by[lane] : 0"),
+    ("pull/by_bits.cuh", "lane_ < WARPS ? shared_->", "lane_ < 1 ? shared_->"),
+    # Who has been discovered is still left.
+    ("pull/by_bits.cuh", "after &= ~found;", ""),
+    # The row of a vertex whose likely parent is elsewhere is not gone along.
+    ("pull/by_bits.cuh", "after = looked & ~entered;", "after = 0;"),
+    # Long rows are put by and forgotten.
+    ("pull/by_bits.cuh", "{ level.enter_late(v, parent); }", "{}"),
 ]  # fmt: skip
 
 
@@ -261,6 +319,9 @@ def _caught() -> bool:
             members[np.flatnonzero(limited.distances == 2)] = True
             if (bitmaps[2] != members).any() or bitmaps[0].any():
                 return True
+    with EmulatedDevice() as device, _session(LONG_ROWS, device, ("pull", "thread")) as search:
+        if find_problem(LONG_ROWS, search.run(0)) is not None:
+            return True
     return False
 
 

@@ -29,6 +29,7 @@ from persistent_bfs.watchdog import Watchdog
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 MAX_QUEUE = 2**31 - 1
+LIKELY_ARCS = 1 << 22  # arcs that `likely_parents` looks at together
 STOP_IN_STATE = layout.SEARCH_STATE.fields["stop"][1]  # type: ignore[index]
 
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
@@ -62,7 +63,8 @@ class Workspace:
     """The device memory one session searches in, and the host's pinned windows on it.
 
     ``buffers`` are named as the fields of `layout.SearchParameters` that point to them; the
-    ``bitmaps`` of dense frontiers have the place of ``part_sums``.
+    ``bitmaps`` of dense frontiers have the place of ``part_sums``, the ``likely_parents`` of those
+    that are pulled that of ``packed_rows``.
     """
 
     buffers: Mapping[str, Buffer]
@@ -264,7 +266,35 @@ def uploads(graph: Graph, config: Config) -> dict[str, HostArray]:
         arrays["arc_sources"] = graph.arc_sources()
     if config.packed_rows:
         arrays["packed_rows"] = packed_rows(graph)
+    if config.likely_parents:
+        arrays["likely_parents"] = likely_parents(graph)
     return arrays
+
+
+def likely_parents(graph: Graph) -> npt.NDArray[np.int32]:
+    """Of the near ends of every vertex's in-arcs the one of the most arcs itself, (n,) int32.
+
+    The first such in the row; -1 for a vertex that no arc leads to. See
+    ``cuda/pull/likely_parents.cuh``.
+    """
+    backwards = graph.transpose() if graph.directed else graph
+    offsets, indices = backwards.row_offsets, backwards.col_indices
+    found = np.full(graph.vertices, -1, np.int32)
+    begin = 0
+    while begin < graph.vertices:
+        # Whole rows of about so many arcs, so that what is computed of them stays small.
+        last = int(np.searchsorted(offsets, offsets[begin] + LIKELY_ARCS, side="right"))
+        end = min(max(last - 1, begin + 1), graph.vertices)
+        rows = begin + np.flatnonzero(np.diff(offsets[begin : end + 1]))
+        if rows.size:
+            arcs = slice(int(offsets[begin]), int(offsets[end]))
+            near = indices[arcs]
+            place = np.arange(near.size, 0, -1, dtype=np.int64)  # the first of equals is largest
+            key = (graph.degrees[near].astype(np.int64) << 32) + place
+            best = np.maximum.reduceat(key, offsets[rows] - offsets[begin])
+            found[rows] = near[near.size - (best & 0xFFFFFFFF)]
+        begin = end
+    return found
 
 
 def packed_rows(graph: Graph) -> HostArray:
@@ -339,6 +369,8 @@ def memory_needed(
         needed["arc_sources"] = 4 * arcs
     if config.packed_rows:
         needed["packed_rows"] = packed_row_bytes(vertices, max_degree)
+    if config.likely_parents:
+        needed["likely_parents"] = 4 * vertices
     for name, (count, dtype) in allocations(vertices, arcs, config).items():
         needed[name] = count * np.dtype(dtype).itemsize
     return needed
@@ -394,6 +426,8 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
     addresses = {name: buffer.address for name, buffer in made.items()}
     if config.dense:  # no append that goes by the arcs' places is there beside bitmaps
         addresses["part_sums"] = addresses.pop("bitmaps")
+    if config.likely_parents:  # nor packed rows, which a tier reads
+        addresses["packed_rows"] = addresses.pop("likely_parents")
     # An undirected graph is its own transpose.
     addresses.setdefault("in_row_offsets", addresses["row_offsets"])
     addresses.setdefault("in_col_indices", addresses["col_indices"])

@@ -165,19 +165,20 @@ __device__ __forceinline__ void each_bit(unsigned word, int lane, Work work) {
 }
 
 // Calls work(vertex) by whole warps for all vertices of a bitmap, up to 32 at a time, a lane each;
-// NO_VERTEX where there are fewer. Each warp has some words of it, and compacts what it finds
-// there.
+// NO_VERTEX where there are fewer. Each warp has some words of it, far apart so that vertices close
+// together are not one warp's, and compacts what it finds there.
 template <class Work>
 __device__ __forceinline__ void each_member(const unsigned* bits, int words,
                                             const Workers& workers, Work work) {
-  const int share = (words + workers.warps - 1) / workers.warps;
-  const int length = share < WARP_SIZE ? share : WARP_SIZE;
-  for (int first = workers.warp * length; first < words; first += workers.warps * length) {
-    const int mine = first + workers.lane;
-    const unsigned word = workers.lane < length && mine < words ? bits[mine] : 0;
+  for (long long first = workers.warp; first < words;
+       first += static_cast<long long>(workers.warps) * WARP_SIZE) {
+    const long long mine = first + static_cast<long long>(workers.warps) * workers.lane;
+    const unsigned word = mine < words ? bits[mine] : 0;
     if (!__any_sync(FULL_WARP, word != 0)) continue;
-    each_bit(word, workers.lane,
-             [&](int place) { work(place < 0 ? NO_VERTEX : first * WARP_SIZE + place); });
+    each_bit(word, workers.lane, [&](int place) {
+      const int its_word = static_cast<int>(first) + place / WARP_SIZE * workers.warps;
+      work(place < 0 ? NO_VERTEX : its_word * WARP_SIZE + place % WARP_SIZE);
+    });
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "types.cuh"
+#include "warp_primitives.cuh"
 
 namespace persistent_bfs {
 
@@ -25,7 +26,8 @@ constexpr int EVEN_DEGREE = 64;
 // The frontier of one level: `size` vertices, all at distance `depth`. Where edges are counted,
 // `edges` is the sum of their degrees, `edge_begin` its exclusive scan, `largest_degree` the
 // largest (EVEN_DEGREE standing for anything smaller), and `unexplored` the arcs of the vertices
-// that have been in no frontier yet. `pulling` says how the level before was expanded. Of a padded
+// that have been in no frontier yet, or in one whose edges were not counted; `unvisited` vertices
+// have been in none. `pulling` says how the level before was expanded. Of a padded
 // frontier `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier
 // has bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not
 // in the queue then. `stale` says what is left in the bitmap of the frontier before. See dense.cuh.
@@ -37,6 +39,7 @@ struct Frontier {
   int largest_degree;
   int depth;
   unsigned long long unexplored;
+  int unvisited;
   bool pulling;
   int discovered;
   int bitmap;
@@ -56,9 +59,18 @@ struct NextFrontier {
     return {atomicAdd(&totals->count, more)};
   }
 
-  // Remember the largest degree, without waiting for it; small ones need not be told apart.
+  // Remember the largest degree; small ones need not be told apart. By one thread: atomics on one
+  // address are served one after another, so it looks first whether there is anything to say.
   __device__ __forceinline__ void note_degree(int degree) const {
-    if (degree > EVEN_DEGREE) atomicMax(&totals->largest_degree, degree);
+    if (degree > EVEN_DEGREE && degree > load_relaxed(&totals->largest_degree)) {
+      atomicMax(&totals->largest_degree, degree);
+    }
+  }
+
+  // The same by a whole warp, with a degree a lane; without waiting for it.
+  __device__ __forceinline__ void note_degrees(int degree, int lane) const {
+    const int largest = warp_max(degree);
+    if (lane == 0 && largest > EVEN_DEGREE) atomicMax(&totals->largest_degree, largest);
   }
 };
 
@@ -74,6 +86,7 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
           largest_degree > EVEN_DEGREE ? largest_degree : EVEN_DEGREE,
           depth,
           parameters.arcs - explored - count.edges(),
+          parameters.vertices - begin - static_cast<int>(count.vertices()),
           pulling,
           static_cast<int>(count.vertices()),
           0,

@@ -59,7 +59,7 @@ class SlotPart {
       found += FrontierCount::pack(1, degree);
       largest = degree > largest ? degree : largest;
     });
-    next.note_degree(largest);
+    next.note_degrees(largest, lane_);
     found = warp_sum(found);
     if (lane_ == 0 && begin_ < end_) parameters_.part_sums[part_] = found;
   }

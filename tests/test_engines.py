@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from devices import KERNEL_DEVICES
 from graphs import SMALL, SmallGraph
@@ -258,29 +259,49 @@ def test_directions_on_small_graphs(
         np.testing.assert_array_equal(result.distances, small.distances)
 
 
+@pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize("frontier", FRONTIERS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_direction_turns_where_beamer_says(device: Device, engine: str, frontier: str) -> None:
-    how = {"direction": "auto", "frontier": frontier}
+def test_the_direction_turns_where_its_cost_does(
+    device: Device, engine: str, frontier: str, blocks: int
+) -> None:
+    options = EngineOptions(blocks=blocks)
+    how = {"direction": "auto", "frontier": frontier, "options": options, "block_threads": 96}
     graph = read_graph("kron:9:16")
-    source = int(np.argmax(graph.degrees))
-    with _session(graph, device, engine, "edge", **how) as search:
-        result = search.run(source)
-        assert find_problem(graph, result) is None
+    turns = set()
+    for source in (int(np.argmax(graph.degrees)), int(np.flatnonzero(graph.degrees == 1)[0])):
+        with _session(graph, device, engine, "edge", **how) as search:
+            result = search.run(source)
+            assert find_problem(graph, result) is None
+        assert result.trace is not None
+        directions = [row.direction for row in result.trace]
+        expected = _directions(graph, result.distances, 96 * blocks, counted=frontier == "sparse")
+        assert directions == expected
+        turns.update(itertools.pairwise(directions))
+    assert turns >= {("push", "pull"), ("pull", "push")}
+
+
+def _directions(
+    graph: Graph, distances: npt.NDArray[np.int32], threads: int, *, counted: bool
+) -> list[str]:
+    """What ``cuda/direction/auto.cuh`` says of each level.
+
+    ``counted`` says whether pulled levels count the arcs of what they discover.
+    """
     degrees = graph.degrees.astype(np.int64)
-    explored, pulling, expected = 0, False, []
-    for level in range(result.levels):
-        frontier = np.flatnonzero(result.distances == level)
-        edges = int(degrees[frontier].sum())
+    unexplored, unvisited, pulling, directions = graph.arcs, graph.vertices, False, []
+    for level in range(int(distances.max()) + 1):
+        frontier = np.flatnonzero(distances == level)
+        edges = int(degrees[frontier].sum()) if counted or not pulling else 0
+        unexplored -= edges
+        unvisited -= len(frontier)
         if pulling:
             pulling = len(frontier) * 18 >= graph.vertices
         else:
-            pulling = edges * 15 > graph.arcs - explored - edges
-        explored += edges
-        expected.append("pull" if pulling else "push")
-    assert result.trace is not None
-    assert [row.direction for row in result.trace] == expected
-    assert set(expected) == {"pull", "push"}
+            left = edges - 2 * threads - graph.vertices / 8
+            pulling = left > 0 and left * edges > 2 * unvisited * unexplored
+        directions.append("pull" if pulling else "push")
+    return directions
 
 
 @pytest.mark.parametrize("engine", LOOPS)

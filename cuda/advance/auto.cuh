@@ -17,18 +17,21 @@
 namespace persistent_bfs::advance {
 
 struct Auto {
-  // Vertices a warp up to which taking them one after another beats sharing lanes.
+  // Vertices a warp up to which taking them one after another beats a thread each, where no degree
+  // is large; and equal edges a lane, where one is.
   static constexpr int VERTICES_PER_WARP = 8;
+  static constexpr int UNEVEN_PER_WARP = 3;
   // Degree up to which one warp is through with a row before the level would end anyway.
   static constexpr int WARP_DEGREE = 256;
 
   static __device__ __forceinline__ Mapping chosen(const Frontier& frontier) {
     const Workers workers;
-    if (frontier.largest_degree <= WARP_DEGREE &&
-        frontier.size / VERTICES_PER_WARP <= workers.warps) {
+    const bool even = frontier.largest_degree <= EVEN_DEGREE;
+    const int most = even ? VERTICES_PER_WARP : UNEVEN_PER_WARP;
+    if (frontier.largest_degree <= WARP_DEGREE && frontier.size / most <= workers.warps) {
       return BY_WARP;
     }
-    return frontier.largest_degree <= EVEN_DEGREE ? BY_THREAD : BY_EDGE;
+    return even ? BY_THREAD : BY_EDGE;
   }
 
   template <class Policy, class Visit>

@@ -65,7 +65,7 @@ struct Warp {
       edges += degrees[i];
       largest = degrees[i] > largest ? degrees[i] : largest;
     }
-    next.note_degree(largest);
+    next.note_degrees(largest, lane);
     const unsigned long long mine = FrontierCount::pack(__popc(discovered), edges);
     const unsigned long long before_and_mine = warp_inclusive_sum(mine, lane);
     unsigned long long reserved = 0;

@@ -1,10 +1,15 @@
 // Direction chosen level by level, on the device: push while the frontier is small, pull while it
 // holds a large part of what is left.
 //
-// To pull when the frontier's edges exceed 1/ALPHA of the unexplored ones, and back to push when
-// its vertices are fewer than 1/BETA of all. Every thread computes the same answer from the
-// counts, so that nothing has to be agreed on. Source: S. Beamer, K. Asanovic, D. Patterson, SC
-// 2012; the constants are those of the GAP Benchmark Suite.
+// A pulled level has to pay for a sight of every vertex, for looks of the unvisited ones at their
+// arcs, and for a chain of dependent reads that many threads can only share if there is work for
+// them all. If e of the u arcs that are left lead out of the frontier, and they are well mixed, an
+// unvisited vertex has u / e looks before it finds a parent. So much is compared with e, the looks
+// of a pushed level: to pull where that is more. Back to push where the frontier's vertices are
+// fewer than 1/BETA of all. Every thread computes the same answer from the counts, so that nothing
+// has to be agreed on. Source: S. Beamer, K. Asanovic, D. Patterson, SC 2012, with BETA of the GAP
+// Benchmark Suite; their ALPHA pulls wherever e exceeds u/15, which is right where the unvisited
+// find parents at once, but not where they look along all their arcs in vain: docs/performance.md.
 #pragma once
 
 #include "direction/pull.cuh"
@@ -14,8 +19,10 @@ namespace persistent_bfs::direction {
 
 template <class Policy>
 struct Auto {
-  static constexpr unsigned ALPHA = 15;
   static constexpr unsigned BETA = 18;
+  static constexpr float LOOK = 2;              // of a pull, in those of a push
+  static constexpr float SIGHT = 0.125f;        // of a vertex, in the same
+  static constexpr float LOOKS_A_THREAD = 2;    // that a pushed level does in no more time than none
 
   static __device__ __forceinline__ bool pulls(const typename Policy::Parameters& parameters,
                                                const Frontier& frontier) {
@@ -24,7 +31,13 @@ struct Auto {
       return static_cast<unsigned long long>(frontier.size) * BETA >=
              static_cast<unsigned>(parameters.vertices);
     }
-    return static_cast<unsigned long long>(frontier.edges) * ALPHA > frontier.unexplored;
+    const Workers workers;
+    const float threads = static_cast<float>(workers.warps) * WARP_SIZE;
+    const float edges = static_cast<float>(frontier.edges);
+    const float unvisited = static_cast<float>(frontier.unvisited);
+    const float looks = unvisited * static_cast<float>(frontier.unexplored);  // times edges
+    const float overhead = LOOKS_A_THREAD * threads + SIGHT * static_cast<float>(parameters.vertices);
+    return edges > overhead && (edges - overhead) * edges > LOOK * looks;
   }
 
   static __device__ __forceinline__ unsigned long long expand(

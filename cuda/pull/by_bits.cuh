@@ -1,9 +1,11 @@
 // A pulled level where frontiers are bitmaps: so are the vertices left to look for a parent.
 //
-// A warp takes 256 vertices in a row, eight words of every bitmap. Each vertex that is left looks
-// at its likely parent first, all of a warp's eight loads a lane in flight together; those that
-// were not lucky are handed to the lanes anew, so that none idles, and go along their rows. Nobody
-// else looks after these words, so they are written whole, and there is no claim to win. Who is
+// A warp takes up to eight words of every bitmap, 32 vertices in a row each; the words are far
+// apart, since vertices close together are often alike, and one warp must not have all the hard
+// ones. Each vertex that is left looks at its likely parent first, a warp's eight loads a lane in
+// flight together; those that were not lucky are handed to the lanes anew, so that none idles, and
+// go along their rows. Nobody else looks after these words, so they are written whole, and there is
+// no claim to win. Who is
 // left is told by the distances after a pushed level, and by their own bitmap after a pulled one;
 // vertices without an arc to them are dropped there at once.
 // Cost: a read of n/8 bytes (4n after a pushed level), 4 bytes and a test of a bit for each vertex
@@ -34,10 +36,11 @@ class ByBits {
                                                               const Workers& workers) {
     const Members members{bits_of(parameters, frontier)};
     ParentSearch<Policy, Members> search(parameters, members, workers.lane);
-    ByBits level(parameters, frontier, members, search, workers.lane);
+    ByBits level(parameters, frontier, members, search, workers);
     const int words = bitmap_words(parameters);
-    for (int first = workers.warp * WORDS; first < words; first += workers.warps * WORDS) {
-      level.look(first, words);
+    for (long long first = workers.warp; first < words;
+         first += static_cast<long long>(workers.warps) * WORDS) {
+      level.look(static_cast<int>(first), words);
     }
     search.finish([&](vertex_t v, vertex_t parent) { level.enter_late(v, parent); });
     level.finish(next);
@@ -62,25 +65,28 @@ class ByBits {
   };
 
   __device__ __forceinline__ ByBits(const Parameters& parameters, const Frontier& frontier,
-                                    const Members& members, Search& search, int lane)
+                                    const Members& members, Search& search,
+                                    const Workers& workers)
       : parameters_(parameters),
         frontier_(frontier),
         members_(members),
         search_(search),
         grows_(next_bits(parameters, frontier)),
         left_(unvisited_bits(parameters)),
-        lane_(lane) {
+        lane_(workers.lane),
+        apart_(workers.warps) {
     __shared__ Shared memory;
     shared_ = &memory;
   }
 
-  // By a whole warp: the vertices of WORDS words from `first` on.
+  // By a whole warp: the vertices of WORDS words, of which the first has number `first`.
   __device__ __forceinline__ void look(int first, int words) {
-    const bool has_word = lane_ < WORDS && first + lane_ < words;
-    const unsigned before = frontier_.pulling ? (has_word ? left_[first + lane_] : 0)
-                                              : words_by_distances(first);
+    const long long mine = first + static_cast<long long>(apart_) * lane_;
+    const bool has_word = lane_ < WORDS && mine < words;
+    const unsigned before =
+        frontier_.pulling ? (has_word ? left_[mine] : 0) : words_by_distances(first);
     if (!__any_sync(FULL_WARP, before != 0)) {
-      if (!frontier_.pulling && has_word) left_[first + lane_] = 0;
+      if (!frontier_.pulling && has_word) left_[mine] = 0;
       return;
     }
     unsigned discovered = 0;
@@ -90,7 +96,7 @@ class ByBits {
       if (lane_ < WORDS) words_found[lane_] = 0;
       __syncwarp();
       each_bit(after, lane_, [&](int place) {
-        const vertex_t v = place < 0 ? NO_VERTEX : first * WARP_SIZE + place;
+        const vertex_t v = place < 0 ? NO_VERTEX : vertex(first, place / WARP_SIZE, place);
         const vertex_t parent = search_.find(v);
         if (parent == NO_PREDECESSOR) return;
         enter(v, parent);
@@ -102,9 +108,14 @@ class ByBits {
       after &= ~found;
       __syncwarp();
     }
-    if (discovered != 0) grows_[first + lane_] = discovered;
-    if (has_word && (after != before || !frontier_.pulling)) left_[first + lane_] = after;
+    if (discovered != 0) grows_[mine] = discovered;
+    if (has_word && (after != before || !frontier_.pulling)) left_[mine] = after;
     found_ += __popc(discovered);
+  }
+
+  // Bit `bit` of the word that is `i` after the warp's first.
+  __device__ __forceinline__ vertex_t vertex(int first, int i, int bit) const {
+    return (first + i * apart_) * WARP_SIZE + bit % WARP_SIZE;
   }
 
   // Who is left of the vertices of WORDS words, a word a lane.
@@ -112,7 +123,7 @@ class ByBits {
     int distances[WORDS];
 #pragma unroll
     for (int i = 0; i < WORDS; ++i) {
-      const long long v = (static_cast<long long>(first) + i) * WARP_SIZE + lane_;
+      const long long v = (first + static_cast<long long>(apart_) * i) * WARP_SIZE + lane_;
       distances[i] = v < parameters_.vertices ? load_relaxed(parameters_.distances + v) : 0;
     }
     unsigned mine = 0;
@@ -132,8 +143,8 @@ class ByBits {
 #pragma unroll
     for (int i = 0; i < WORDS; ++i) {
       const bool looks = __shfl_sync(FULL_WARP, before, i) >> lane_ & 1u;
-      const vertex_t v = (first + i) * WARP_SIZE + lane_;
-      parents[i] = looks ? likely_parent(parameters_, v) : NO_PREDECESSOR;
+      parents[i] =
+          looks ? likely_parent(parameters_, vertex(first, i, lane_)) : NO_PREDECESSOR;
     }
     if (lane_ == 0) count_lane_slots(WORDS * WARP_SIZE);
     unsigned after = 0;
@@ -152,7 +163,7 @@ class ByBits {
 #pragma unroll
     for (int i = 0; i < WORDS; ++i) {
       const unsigned entered = __shfl_sync(FULL_WARP, discovered, i);
-      if (entered >> lane_ & 1u) enter((first + i) * WARP_SIZE + lane_, parents[i]);
+      if (entered >> lane_ & 1u) enter(vertex(first, i, lane_), parents[i]);
     }
     return after;
   }
@@ -190,6 +201,7 @@ class ByBits {
   unsigned* const grows_;
   unsigned* const left_;
   const int lane_;
+  const int apart_;  // words from one of the warp's to the next
   Shared* shared_;
   int found_ = 0;
   unsigned long long edges_ = 0;

@@ -100,8 +100,8 @@ def random(vertices: int, edges: int, *, seed: int = DEFAULT_SEED) -> Graph:
         raise ValueError(f"{vertices} vertices have {pairs} pairs, fewer than {edges} edges")
     _refuse_oversize(vertices, 2 * edges)
     chosen = _distinct(np.random.default_rng(seed), pairs, edges)
-    parts = [lambda part=part: _pair(vertices, chosen[part]) for part in slices(chosen.size)]
-    return _simple(vertices, parts)
+    ranks = [chosen[part] for part in slices(chosen.size)]
+    return _simple(vertices, [functools.partial(_pair, vertices, part) for part in ranks])
 
 
 def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Graph:
@@ -118,7 +118,9 @@ def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Grap
     rng = np.random.default_rng(seed)
     names = rng.permutation(vertices).astype(np.int32)
     drawn = functools.partial(_rmat, rng.bit_generator.state, names, scale)
-    return _simple(vertices, [lambda part=part: drawn(part) for part in slices(edge_factor * vertices)])
+    return _simple(
+        vertices, [functools.partial(drawn, part) for part in slices(edge_factor * vertices)]
+    )
 
 
 def _simple(vertices: int, parts: Sequence[Callable[[], tuple[IntArray, IntArray]]]) -> Graph:
@@ -160,7 +162,7 @@ def _stream(start: Mapping[str, Any], words: int) -> np.random.Generator:
     It makes two of each step and keeps the second. ``words`` is even, so that a step's second is
     kept there if one is at ``start``.
     """
-    bits = np.random.PCG64()
+    bits: Any = np.random.PCG64()
     bits.state = start
     if words and start["has_uint32"]:
         bits.advance(words // 2 - 1)
@@ -196,7 +198,7 @@ def _distinct(rng: np.random.Generator, population: int, count: int) -> Ids:
     chosen = np.zeros(0, np.int64)
     while chosen.size < count:
         drawn = [chosen, rng.integers(population, size=count + count // 8 + 8)]
-        parts = [lambda a=array[part]: a for array in drawn for part in slices(array.size)]
+        parts = [array[part].copy for array in drawn for part in slices(array.size)]
         chosen = np.concatenate(distinct(parts, population, lambda _, __, keys: keys))
         chosen = chosen.view(np.int64)
     rng.shuffle(chosen)

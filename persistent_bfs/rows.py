@@ -8,6 +8,7 @@ threads do.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,9 +100,7 @@ def distinct(
 def _once(keys: Keys) -> Keys:
     """Return ascending keys without repeats."""
     again = keys[1:] == keys[:-1]
-    if not again.any():
-        return keys
-    return keys[np.concatenate([[True], ~again])]
+    return np.delete(keys, np.flatnonzero(again) + 1) if again.any() else keys
 
 
 def simple_rows(
@@ -144,7 +143,7 @@ def simple_rows(
         return begin, end, keys.astype(np.int32)  # the low bits: the targets
 
     made = distinct(
-        [lambda part=part: arcs(part) for part in parts],
+        [functools.partial(arcs, part) for part in parts],
         vertices << ROW_BITS,
         rows,
         whole_bits=ROW_BITS,

@@ -40,8 +40,12 @@ def threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(cores or 1, 32))
 
 
-def slices(size: int, step: int = ITEMS_AT_ONCE) -> list[slice]:
-    """Return consecutive slices of ``step`` items that cover ``size``; one if there are none."""
+def slices(size: int, step: int | None = None) -> list[slice]:
+    """Return consecutive slices of ``step`` items that cover ``size``; one if there are none.
+
+    By default of `ITEMS_AT_ONCE`.
+    """
+    step = ITEMS_AT_ONCE if step is None else step
     return [slice(start, min(start + step, size)) for start in range(0, max(size, 1), step)]
 
 

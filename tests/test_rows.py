@@ -102,3 +102,22 @@ def test_the_stream_is_taken_up_with_and_without_a_word_kept() -> None:
         s, t = plainly_drawn(10, 260, seed)  # two slices
         expected = Graph.from_edges(s, t, vertices=1 << 10)
         assert np.array_equal(generate("kron:10:260", seed=seed).col_indices, expected.col_indices)
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(60, 300), (60, 1700), (2000, 9000)])
+def test_pairs_are_drawn_as_one_by_one(vertices: int, edges: int) -> None:
+    pairs = vertices * (vertices - 1) // 2
+    rng = np.random.default_rng(1)
+    wanted = min(edges, pairs - edges)
+    drawn = np.unique(rng.integers(pairs, size=wanted + wanted // 8 + 8))
+    while drawn.size < wanted:
+        more = rng.integers(pairs, size=wanted + wanted // 8 + 8)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    chosen = set(rng.permutation(drawn)[:wanted].tolist())
+    if wanted < edges:
+        chosen = set(range(pairs)) - chosen
+    ends = np.array([(r % vertices, (r + r // vertices + 1) % vertices) for r in chosen])
+    expected = Graph.from_edges(*ends.T, vertices=vertices)
+    assert generate(f"random:{vertices}:{edges}").col_indices.tolist() == (
+        expected.col_indices.tolist()
+    )

@@ -118,9 +118,8 @@ def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Grap
     rng = np.random.default_rng(seed)
     names = rng.permutation(vertices).astype(np.int32)
     drawn = functools.partial(_rmat, rng.bit_generator.state, names, scale)
-    return _simple(
-        vertices, [functools.partial(drawn, part) for part in slices(edge_factor * vertices)]
-    )
+    parts = slices(edge_factor * vertices, 4 * DRAWN_AT_ONCE)
+    return _simple(vertices, [functools.partial(drawn, part) for part in parts])
 
 
 def _simple(vertices: int, parts: Sequence[Callable[[], tuple[IntArray, IntArray]]]) -> Graph:
@@ -130,14 +129,18 @@ def _simple(vertices: int, parts: Sequence[Callable[[], tuple[IntArray, IntArray
     return Graph(offsets.astype(f"int{width}", copy=False), indices, directed=False)
 
 
-# Edges drawn together: a pass for each bit over all of a part's would be bound by memory.
+# Edges drawn together, all of a bit before those of the next: in slices that stay in cache.
 DRAWN_AT_ONCE = 1 << 18
 
 
 def _rmat(
     start: Mapping[str, Any], names: Int32Array, scale: int, part: slice
 ) -> tuple[Int32Array, Int32Array]:
-    """Draw the edges of ``part`` of the one stream of numbers that begins at ``start``."""
+    """Draw the edges of ``part`` of the one stream of numbers that begins at ``start``.
+
+    So any thread can draw any part, and the graph is the same; parts begin at multiples of
+    ``DRAWN_AT_ONCE``.
+    """
     ends = np.zeros((2, part.stop - part.start), np.int32)
     for edges in slices(ends.shape[1], DRAWN_AT_ONCE):
         s, t = ends[:, edges]
@@ -162,7 +165,7 @@ def _stream(start: Mapping[str, Any], words: int) -> np.random.Generator:
     It makes two of each step and keeps the second. ``words`` is even, so that a step's second is
     kept there if one is at ``start``.
     """
-    bits: Any = np.random.PCG64()
+    bits: Any = np.random.PCG64(0)
     bits.state = start
     if words and start["has_uint32"]:
         bits.advance(words // 2 - 1)

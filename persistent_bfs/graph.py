@@ -11,7 +11,6 @@ notice. Directed graphs and graphs made by :meth:`Graph.from_arrays` keep every 
 from __future__ import annotations
 
 import difflib
-import functools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-
-from persistent_bfs.rows import simple_rows, slices
 
 __all__ = ["MAX_VERTICES", "Graph", "check_id_gap", "plan_offsets"]
 
@@ -236,11 +233,19 @@ class Graph:
         plan_offsets(vertices, s.size)
         if largest >= vertices:
             raise ValueError(f"id {largest} is out of range for {vertices} vertices")
-        if directed:
-            offsets, indices = _sorted_rows(s, t, vertices)
-        else:
-            parts = [functools.partial(_edges, s, t, part) for part in slices(s.size)]
-            offsets, indices = simple_rows(vertices, parts)
+        s, t = s.astype(np.int32, copy=False), t.astype(np.int32, copy=False)
+        if not directed:
+            proper = s != t
+            if not proper.all():
+                s, t = s[proper], t[proper]
+            s, t = np.concatenate([s, t]), np.concatenate([t, s])
+        # SciPy sorts the rows in linear time and adds up repeated entries: here, their ones.
+        ones: Any = np.ones(s.size, np.int32 if directed else np.bool_)
+        csr = scipy.sparse.coo_array((ones, (s, t)), shape=(vertices, vertices)).tocsr()
+        offsets, indices = csr.indptr, csr.indices
+        if directed and csr.nnz < s.size:
+            offsets = np.concatenate([[0], np.cumsum(csr.data, dtype=np.int64)])[offsets]
+            indices = np.repeat(indices, csr.data)
         width = plan_offsets(vertices, indices.size)
         return cls(
             offsets.astype(f"int{width}", copy=False),
@@ -532,22 +537,6 @@ class Graph:
         if not 0 <= vertex < self.vertices:
             raise ValueError(f"vertex {vertex} is out of range: ids are 0 to {self.vertices - 1}")
         return vertex
-
-
-def _edges(s: IntArray, t: IntArray, part: slice) -> tuple[IntArray, IntArray]:
-    return s[part], t[part]
-
-
-def _sorted_rows(s: IntArray, t: IntArray, vertices: int) -> tuple[IntArray, IntArray]:
-    """Return the CSR arrays of the arcs s -> t, rows sorted, repeats kept."""
-    # SciPy sorts the rows in linear time and adds up repeated entries: here, their ones.
-    ones: Any = np.ones(s.size, np.int32)
-    ends = s.astype(np.int32, copy=False), t.astype(np.int32, copy=False)
-    csr = scipy.sparse.coo_array((ones, ends), shape=(vertices, vertices)).tocsr()
-    if csr.nnz == s.size:
-        return csr.indptr, csr.indices
-    offsets = np.concatenate([[0], np.cumsum(csr.data, dtype=np.int64)])[csr.indptr]
-    return offsets, np.repeat(csr.indices, csr.data)
 
 
 def _integers(what: str, values: Any) -> IntArray:

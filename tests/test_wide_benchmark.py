@@ -223,6 +223,36 @@ def test_a_choice_that_is_refused_says_why() -> None:
     assert len(lines) == 1
 
 
+def test_the_table_holds_what_was_recorded(tmp_path: Path) -> None:
+    summary = load("summary")
+    ms = {"min": 0.25, "median": 0.5, "max": 1.0}
+    row = {
+        "choice": "auto",
+        "verified": True,
+        "levels": 6,
+        "ms": ms,
+        "teps_edges": 5e9,
+        "teps_arcs": 1e10,
+        "memory": {"bytes_an_arc": 4.0, "bytes_a_vertex": 12.25},
+        "from_many": {"harmonic_mean_teps_edges": 3e9, "harmonic_mean_teps_arcs": 6e9},
+    }
+    wrong = {"choice": "wrong", "verified": False, "problem": "vertex 3"}
+    rows = [row, row | {"choice": "other", "from_many": None}, wrong]
+    graph = {"graph": "kron:8", "at_most_ms": 0.6, "reach_for_ms": None, "rows": rows}
+    report = {"device": "a GPU", "driver": "1.2", "repeat": 30, "graphs": [graph]}
+    (tmp_path / "wide.json").write_text(json.dumps(report))
+    lines = summary.wide_table(tmp_path).splitlines()
+    assert lines[2] == (
+        "| kron:8 | 6 | 0.6 | - | auto | 0.5000 | 0.2500 - 1.0000 | 5.0 | 10.0 | 3.0 | 6.0 "
+        "| 4.0 | 12.2 |"
+    )
+    assert lines[3].endswith("| - | - | 4.0 | 12.2 |")
+    assert len({line.count("|") for line in lines[:4]}) == 1
+    assert "vertex 3" not in "".join(lines)
+    page = "a\n<!-- wide -->\nold\n<!-- end of wide -->\nz"
+    assert summary.insert(page, "new", "wide").splitlines()[2] == "new"
+
+
 def test_the_reference_device_is_refused(tmp_path: Path) -> None:
     answer = CliRunner().invoke(wide.main, [str(tmp_path / "x.json"), "--device", "reference"])
     assert answer.exit_code == 2

@@ -115,6 +115,41 @@ def deep_table(folder: Path) -> str:
     return "\n".join(lines)
 
 
+def wide_table(folder: Path) -> str:
+    """The table of wide graphs in docs/performance.md: a line a graph and choice."""
+    report = json.loads((folder / "wide.json").read_text())
+    lines = [
+        "| graph | levels | at most | reach for | choice | ms | min - max | GTEPS, edges "
+        "| GTEPS, arcs | random sources: GTEPS, edges | GTEPS, arcs | bytes an arc | a vertex |",
+        "|---|---:|---:|---:|---|---:|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for graph in report["graphs"]:
+        bars = [f"{graph[bar]:g}" if graph[bar] else "-" for bar in ("at_most_ms", "reach_for_ms")]
+        for row in graph["rows"]:
+            if not row["verified"]:
+                continue
+            ms, many, memory = row["ms"], row["from_many"], row["memory"]
+            means = [
+                f"{many[f'harmonic_mean_{name}'] / 1e9:.1f}" if many else "-"
+                for name in ("teps_edges", "teps_arcs")
+            ]
+            lines.append(
+                f"| {graph['graph']} | {row['levels']} | {' | '.join(bars)} | {row['choice']} "
+                f"| {ms['median']:.4f} | {ms['min']:.4f} - {ms['max']:.4f} "
+                f"| {row['teps_edges'] / 1e9:.1f} | {row['teps_arcs'] / 1e9:.1f} "
+                f"| {' | '.join(means)} | {memory['bytes_an_arc']:.1f} "
+                f"| {memory['bytes_a_vertex']:.1f} |"
+            )
+    lines += [
+        "",
+        f"(`wide.json`: {report['device']}, driver {report['driver']}, median of "
+        f"{report['repeat']} from the vertex of largest degree; harmonic means over random sources "
+        "of positive degree, every answer verified; edges are those of the reached component, half "
+        "its stored arcs.)",
+    ]
+    return "\n".join(lines)
+
+
 def plot(folder: Path, file: Path) -> None:
     """A bar a graph and engine, on a logarithmic axis."""
     import matplotlib
@@ -155,7 +190,14 @@ def insert(page: str, text: str, what: str = "table") -> str:
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Write the picture here.")
 @click.option("--readme", type=click.Path(path_type=Path), help="Put the table into this file.")
 @click.option("--deep", type=click.Path(path_type=Path), help="Put that of deep graphs here.")
-def main(folder: Path, picture: Path | None, readme: Path | None, deep: Path | None) -> None:
+@click.option("--wide", type=click.Path(path_type=Path), help="Put that of wide graphs here.")
+def main(
+    folder: Path,
+    picture: Path | None,
+    readme: Path | None,
+    deep: Path | None,
+    wide: Path | None,
+) -> None:
     """Show the table of the comparisons recorded in FOLDER."""
     text = table(folder)
     if picture:
@@ -164,6 +206,8 @@ def main(folder: Path, picture: Path | None, readme: Path | None, deep: Path | N
         readme.write_text(insert(readme.read_text(), text))
     if deep:
         deep.write_text(insert(deep.read_text(), deep_table(folder), "deep"))
+    if wide:
+        wide.write_text(insert(wide.read_text(), wide_table(folder), "wide"))
     click.echo(text)
 
 

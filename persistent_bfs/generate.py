@@ -7,17 +7,19 @@ simple.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse.csgraph
 
-from persistent_bfs.graph import MAX_VERTICES, Graph
+from persistent_bfs.graph import MAX_VERTICES, Graph, Int32Array, IntArray, plan_offsets
+from persistent_bfs.rows import distinct, simple_rows, slices
 
 __all__ = ["DEFAULT_SEED", "GENERATORS", "Generator", "generate", "is_spec"]
 
@@ -98,7 +100,8 @@ def random(vertices: int, edges: int, *, seed: int = DEFAULT_SEED) -> Graph:
         raise ValueError(f"{vertices} vertices have {pairs} pairs, fewer than {edges} edges")
     _refuse_oversize(vertices, 2 * edges)
     chosen = _distinct(np.random.default_rng(seed), pairs, edges)
-    return Graph.from_edges(*_pair(vertices, chosen), vertices=vertices)
+    ranks = [chosen[part] for part in slices(chosen.size)]
+    return _simple(vertices, [functools.partial(_pair, vertices, part) for part in ranks])
 
 
 def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Graph:
@@ -114,16 +117,63 @@ def kron(scale: int, edge_factor: int = 16, *, seed: int = DEFAULT_SEED) -> Grap
     _refuse_oversize(vertices, 2 * edge_factor * vertices)
     rng = np.random.default_rng(seed)
     names = rng.permutation(vertices).astype(np.int32)
-    ends = np.zeros((2, edge_factor * vertices), np.int32)
-    # In slices that stay in cache: one pass per bit over all edges would be bound by memory.
-    for start in range(0, ends.shape[1], 1 << 18):
-        s, t = ends[:, start : start + (1 << 18)]
-        for bit in range(scale):
-            u = rng.random(s.size, np.float32)
-            lower = u >= 0.76
-            s |= lower.astype(np.int32) << bit
-            t |= (((u >= 0.57) ^ lower) | (u >= 0.95)).astype(np.int32) << bit
-    return Graph.from_edges(*names[ends], vertices=vertices)
+    drawn = functools.partial(_rmat, rng.bit_generator.state, names, scale)
+    parts = slices(edge_factor * vertices, 4 * DRAWN_AT_ONCE)
+    return _simple(vertices, [functools.partial(drawn, part) for part in parts])
+
+
+def _simple(vertices: int, parts: Sequence[Callable[[], tuple[IntArray, IntArray]]]) -> Graph:
+    """Return the graph of the edges that ``parts`` make, as `simple_rows` takes them."""
+    offsets, indices = simple_rows(vertices, parts)
+    width = plan_offsets(vertices, indices.size)
+    return Graph(offsets.astype(f"int{width}", copy=False), indices, directed=False)
+
+
+# Edges drawn together, all of a bit before those of the next: in slices that stay in cache.
+DRAWN_AT_ONCE = 1 << 18
+
+
+def _rmat(
+    start: Mapping[str, Any], names: Int32Array, scale: int, part: slice
+) -> tuple[Int32Array, Int32Array]:
+    """Draw the edges of ``part`` of the one stream of numbers that begins at ``start``.
+
+    So any thread can draw any part, and the graph is the same; parts begin at multiples of
+    ``DRAWN_AT_ONCE``.
+    """
+    ends = np.zeros((2, part.stop - part.start), np.int32)
+    for edges in slices(ends.shape[1], DRAWN_AT_ONCE):
+        s, t = ends[:, edges]
+        rng = _stream(start, scale * (part.start + edges.start))
+        u = np.empty(s.size, np.float32)
+        for low in range(0, scale, 8):
+            # Eight bits are gathered in bytes, which moves a quarter of the memory.
+            s_bits, t_bits = np.zeros((2, s.size), np.uint8)
+            for bit in range(min(8, scale - low)):
+                rng.random(out=u, dtype=np.float32)
+                lower = u >= 0.76
+                s_bits |= lower.view(np.uint8) << bit
+                t_bits |= (((u >= 0.57) ^ lower) | (u >= 0.95)).view(np.uint8) << bit
+            s |= s_bits.astype(np.int32) << low
+            t |= t_bits.astype(np.int32) << low
+    return names.take(ends[0]), names.take(ends[1])
+
+
+def _stream(start: Mapping[str, Any], words: int) -> np.random.Generator:
+    """Return the generator that a PCG64 at ``start`` is once it has given ``words`` 32-bit words.
+
+    It makes two of each step and keeps the second. ``words`` is even, so that a step's second is
+    kept there if one is at ``start``.
+    """
+    bits: Any = np.random.PCG64(0)
+    bits.state = start
+    if words and start["has_uint32"]:
+        bits.advance(words // 2 - 1)
+        kept = bits.random_raw() >> 32
+        bits.state = bits.state | {"has_uint32": 1, "uinteger": kept}
+    elif words:
+        bits.advance(words // 2)
+    return np.random.Generator(bits)
 
 
 def _grid_edges(width: int, height: int) -> tuple[Ids, Ids]:
@@ -150,10 +200,12 @@ def _distinct(rng: np.random.Generator, population: int, count: int) -> Ids:
         return np.setdiff1d(np.arange(population), left_out, assume_unique=True)
     chosen = np.zeros(0, np.int64)
     while chosen.size < count:
-        more = rng.integers(population, size=count + count // 8 + 8)
-        chosen = np.sort(np.concatenate([chosen, more]))
-        chosen = chosen[np.diff(chosen, prepend=-1) > 0]
-    return rng.permutation(chosen)[:count]
+        drawn = [chosen, rng.integers(population, size=count + count // 8 + 8)]
+        parts = [array[part].copy for array in drawn for part in slices(array.size)]
+        chosen = np.concatenate(distinct(parts, population, lambda _, __, keys: keys))
+        chosen = chosen.view(np.int64)
+    rng.shuffle(chosen)
+    return chosen[:count]
 
 
 def _hash(values: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:

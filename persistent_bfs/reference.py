@@ -4,19 +4,22 @@ Two searches that share nothing: :func:`bfs_reference`, level-synchronous and ve
 and :func:`bfs_serial`, the FIFO queue of the textbooks. :func:`verify` is the one checker used by
 tests, command line and benchmarks: distances are compared exactly, predecessors by the five checks
 of the Graph500 benchmark (any valid tree is right, so they are never compared), and frontier sizes
-by their sums, because a vertex enqueued twice leaves the distances right.
+by their sums, because a vertex enqueued twice leaves the distances right. Where a reference search
+would take too long, :func:`prove_distances` shows exactness from the graph itself.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs.graph import Graph, Int32Array, IntArray
+from persistent_bfs.rows import threads
 
 __all__ = [
     "LaneSlots",
@@ -34,12 +37,18 @@ __all__ = [
     "lane_slots",
     "level_table",
     "level_totals",
+    "prove_distances",
     "verify",
 ]
 
 WARP = 32
 ARCS_AT_ONCE = 1 << 23
 """Arcs of one level expanded together: bounds the scratch memory to a few hundred MB."""
+
+ARCS_OF_ROWS = 1 << 19
+"""Arcs checked together by one thread; a longer row is not divided."""
+
+Found = TypeVar("Found")
 
 
 class WrongAnswer(AssertionError):
@@ -215,6 +224,97 @@ def check_distances(
         )
 
 
+def prove_distances(
+    graph: Graph, source: int, distances: npt.ArrayLike, max_depth: int | None = None
+) -> None:
+    """Show without a search that every distance is right: the way for large graphs.
+
+    The checks of the Graph500 benchmark's validator, of distances alone and all of them exact:
+
+    1. The source, and nothing else, has distance 0.
+    2. The nearest in-neighbour of any other reached vertex is one level nearer.
+    3. No in-neighbour of an unreached vertex is reached (but at ``max_depth``).
+
+    By 2, from any reached vertex one can go back a level at a time, by 1 to the source: no distance
+    is too small. Along a shortest path to a vertex, each step raises the distance by one at most by
+    2, and never leaves what is reached by 3: none is too large, and none is missing.
+
+    One gather an arc, in bytes where the distances fit them, on all cores.
+
+    Parameters
+    ----------
+    graph, source, max_depth
+        The search. A directed graph is transposed anew.
+    distances : (n,) integer array-like
+        The answer, -1 where unreachable.
+
+    Raises
+    ------
+    WrongAnswer
+        Naming the first vertex that fails.
+    """
+    source = graph.check_source(source)
+    distance = _per_vertex(graph, "distances", distances)
+    if distance[source] != 0:
+        raise WrongAnswer(f"source {_named(graph, source)}: distance {distance[source]}, not 0")
+    if np.count_nonzero(distance == 0) > 1:
+        vertex = next(v for v in np.flatnonzero(distance == 0).tolist() if v != source)
+        raise WrongAnswer(f"{_named(graph, vertex)}: distance 0, but it is not the source")
+    largest = graph.vertices - 1 if max_depth is None else max_depth
+    if distance.min() < -1 or distance.max() > largest:
+        vertex = int(((distance < -1) | (distance > largest)).argmax())
+        raise WrongAnswer(
+            f"{_named(graph, vertex)}: distance {distance[vertex]}, none of -1 to {largest}"
+        )
+    # Unreached is the largest number, and so farther than all that is reached.
+    deepest = int(distance.max())
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if deepest < np.iinfo(kind).max)
+    unreached = np.iinfo(kind).max
+    far = distance.astype(kind)  # -1 becomes it
+    open_depth = unreached if max_depth is None else min(max_depth, unreached)
+    backwards = graph.transpose()
+    offsets = backwards.row_offsets
+
+    def first_fault(rows: slice) -> tuple[int, int] | None:
+        first, last = int(offsets[rows.start]), int(offsets[rows.stop])
+        nearest = np.full(rows.stop - rows.start, unreached, kind)
+        starts = offsets[rows] - first
+        filled = np.flatnonzero(backwards.degrees[rows])
+        if filled.size:
+            neighbours = far.take(backwards.col_indices[first:last])
+            nearest[filled] = np.minimum.reduceat(neighbours, starts[filled])
+        own = far[rows]
+        right = np.where(own == unreached, nearest >= open_depth, nearest == own - kind(1))
+        if rows.start <= source < rows.stop:
+            right[source - rows.start] = True
+        fault = _first(~right)
+        return None if fault is None else (rows.start + fault, int(nearest[fault]))
+
+    for fault in _by_rows(backwards, first_fault):
+        if fault is not None:
+            vertex, nearest = fault
+            raise WrongAnswer(
+                f"{_named(graph, vertex)}: distance {distance[vertex]}, but "
+                + (
+                    "no neighbour of it is reached"
+                    if nearest == unreached
+                    else f"its nearest neighbour has {nearest}"
+                )
+            )
+
+
+def _by_rows(graph: Graph, found: Callable[[slice], Found]) -> list[Found]:
+    """Return what ``found`` gives for consecutive rows, some hundred thousand arcs at a time."""
+    steps = np.arange(ARCS_OF_ROWS, graph.arcs, ARCS_OF_ROWS)
+    cuts = graph.row_offsets.searchsorted(steps).tolist()
+    bounds = sorted({0, *cuts, graph.vertices})
+    parts = [slice(first, last) for first, last in pairwise(bounds)]
+    if len(parts) == 1:
+        return [found(parts[0])]
+    with threads() as pool:
+        return list(pool.map(found, parts))
+
+
 def check_predecessors(
     graph: Graph,
     source: int,
@@ -263,24 +363,31 @@ def check_predecessors(
     refuse(child & ~reached[safe], "is itself unreached")
     refuse(child & (distance[safe] != distance - 1), "is not one level nearer")
 
-    sources, targets = graph.arc_sources(), graph.col_indices
     is_arc = np.zeros(graph.vertices, np.bool_)
-    is_arc[targets[parent[targets] == sources]] = True
+    open_depth = np.iinfo(distance.dtype).max if max_depth is None else max_depth
+
+    def first_faults(rows: slice) -> list[tuple[int, str]]:
+        first = int(graph.row_offsets[rows.start])
+        targets = graph.col_indices[first : graph.row_offsets[rows.stop]]
+        degrees = graph.degrees[rows]
+        sources = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int32), degrees)
+        is_arc[targets[parent.take(targets) == sources]] = True
+        near, far = np.repeat(distance[rows], degrees), distance.take(targets)
+        faults = (
+            ((far > near + 1) & (near >= 0), "spans more than one level"),
+            ((near >= 0) & (near < open_depth) & (far < 0), "leaves the tree"),
+        )
+        return [(first + int(mask.argmax()), why) for mask, why in faults if mask.any()]
+
+    faults = [fault for found in _by_rows(graph, first_faults) for fault in found]
     refuse(child & ~is_arc, "has no arc to it")
-
-    def refuse_arc(mask: npt.NDArray[np.bool_], why: str) -> None:
-        arc = _first(mask)
-        if arc is not None:
-            u, v = int(sources[arc]), int(targets[arc])
-            raise WrongAnswer(
-                f"arc from {_named(graph, u)} at distance {distance[u]} "
-                f"to {_named(graph, v)} at distance {distance[v]} {why}"
-            )
-
-    near, far = np.repeat(distance, graph.degrees), distance[targets]
-    open_end = near >= 0 if max_depth is None else (near >= 0) & (near < max_depth)
-    refuse_arc((far > near + 1) & (near >= 0), "spans more than one level")
-    refuse_arc(open_end & (far < 0), "leaves the tree")
+    for arc, why in sorted(faults, key=lambda fault: fault[1] == "leaves the tree"):
+        u = int(graph.row_offsets.searchsorted(arc, side="right")) - 1
+        v = int(graph.col_indices[arc])
+        raise WrongAnswer(
+            f"arc from {_named(graph, u)} at distance {distance[u]} "
+            f"to {_named(graph, v)} at distance {distance[v]} {why}"
+        )
 
 
 def check_frontiers(frontier_sizes: npt.ArrayLike, distances: npt.ArrayLike) -> None:

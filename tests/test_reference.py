@@ -23,6 +23,7 @@ from persistent_bfs.reference import (
     lane_slots,
     level_table,
     level_totals,
+    prove_distances,
     verify,
 )
 
@@ -167,6 +168,83 @@ def test_an_arc_across_two_levels_is_found() -> None:
 def test_a_cycle_apart_from_the_source_is_no_tree() -> None:
     with pytest.raises(WrongAnswer, match="not one level nearer"):
         check_predecessors(undirected(4, (2, 3)), 0, [0, -1, 1, 1], [-1, -1, 3, 2])
+
+
+@pytest.mark.parametrize("arcs_at_once", [1, 5, 1 << 19])
+@pytest.mark.parametrize("small", SMALL, ids=str)
+def test_a_proof_accepts_the_right_distances_and_no_others(
+    small: SmallGraph, arcs_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "ARCS_OF_ROWS", arcs_at_once)
+    graph, source = small.graph, small.source
+    right = np.array(small.distances, np.int32)
+    prove_distances(graph, source, right)
+    if graph.vertices > 40:
+        return
+    for vertex in range(graph.vertices):
+        for value in range(-2, graph.vertices + 1):
+            wrong = right.copy()
+            wrong[vertex] = value
+            if value != right[vertex]:
+                with pytest.raises(WrongAnswer):
+                    prove_distances(graph, source, wrong)
+
+
+@given(searches(), st.integers(0, 4), st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_proof_and_the_reference_agree(
+    search: tuple[Graph, int], max_depth: int, data: st.DataObject
+) -> None:
+    """Also on answers wrong in many places, and on bounded ones."""
+    graph, source = search
+    for bound in (None, max_depth):
+        right = bfs_reference(graph, source, bound).distances
+        prove_distances(graph, source, right, bound)
+        changes = data.draw(st.lists(st.integers(-1, 3), max_size=graph.vertices))
+        answer = right.copy()
+        answer[: len(changes)] = changes
+        if np.array_equal(answer, right):
+            prove_distances(graph, source, answer, bound)
+        else:
+            with pytest.raises(WrongAnswer):
+                prove_distances(graph, source, answer, bound)
+
+
+@pytest.mark.parametrize(
+    ("distances", "message"),
+    [
+        ([1, 1, 1, 2, 2, 3], "source vertex 0: distance 1, not 0"),
+        ([0, 0, 1, 2, 2, 3], "vertex 1: distance 0, but it is not the source"),
+        ([0, 1, 1, 2, 2, 9], "vertex 5: distance 9, none of -1 to 5"),
+        ([0, 1, 1, 2, 2, -2], "vertex 5: distance -2, none of -1 to 5"),
+        ([0, 1, 1, 2, 2, 4], "vertex 5: distance 4, but its nearest neighbour has 2"),
+        ([0, 1, 1, 2, 2, -1], "vertex 5: distance -1, but its nearest neighbour has 2"),
+        ([0, 1, 1, 2, 2], "6 integers expected"),
+    ],
+)
+def test_each_fault_of_distances_is_named(distances, message) -> None:
+    with pytest.raises(WrongAnswer, match=message):
+        prove_distances(FRONTIER_MODEL, 0, distances)
+
+
+def test_what_cannot_be_reached_has_no_distance() -> None:
+    apart = undirected(5, (0, 1), (2, 3))
+    prove_distances(apart, 0, [0, 1, -1, -1, -1])
+    for wrong in ([0, 1, 1, 2, -1], [0, 1, 3, 4, -1], [0, 1, -1, -1, 2]):
+        with pytest.raises(WrongAnswer, match="neighbour"):
+            prove_distances(apart, 0, wrong)
+
+
+@pytest.mark.parametrize("vertices", [254, 255, 256, 257, 65_535, 65_537])
+def test_a_proof_holds_where_distances_outgrow_a_byte(vertices: int) -> None:
+    graph = path(vertices)
+    right = np.arange(vertices, dtype=np.int32)
+    prove_distances(graph, 0, right)
+    for wrong in (-1, vertices - 3, vertices - 2):
+        answer = right.copy()
+        answer[-1] = wrong
+        with pytest.raises(WrongAnswer, match=f"vertex {vertices - 1}: distance {wrong}, but"):
+            prove_distances(graph, 0, answer)
 
 
 def test_frontier_sizes_show_duplicates_that_distances_hide() -> None:

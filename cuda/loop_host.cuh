@@ -19,6 +19,7 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
       frontier_at(parameters, launch.frontier_begin, count, launch.largest_degree, launch.level,
                   launch.explored, state.pulling[launch.parity] != 0);
   if constexpr (Policy::padded) frontier.discovered = launch.discovered;
+  if constexpr (Policy::dense) frontier.left = launch.left;
   place_bitmap<Policy>(frontier, launch.level % 3, state.stale[launch.parity]);
   const NextFrontier next = next_frontier(parameters, launch.frontier_begin + frontier.size, 0);
   const int phase = Policy::phases > 1 ? launch.phase : 0;

@@ -31,6 +31,7 @@ struct LevelState {
     frontier = frontier_at(parameters, begin, count, state.totals[level % 3].largest_degree, level,
                            state.explored[parity], state.pulling[parity] != 0);
     if constexpr (Policy::padded) frontier.discovered = state.totals[level % 3].discovered;
+    if constexpr (Policy::dense) frontier.left = state.totals[level % 3].left;
     place_bitmap<Policy>(frontier, level % 3, state.stale[parity]);
     const bool over = count.vertices() == 0 || level >= state.max_depth;
     status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL

@@ -63,44 +63,62 @@ class PersistentSearch {
     const bool at_limit = left_at_limit_ || now_.count.vertices() > 0;
     if (at_limit) trace_limit();
     state_.depth = at_limit ? now_.level : now_.level - 1;
-    state_.enqueued = now_.found;
+    state_.enqueued = keeps_found ? now_.found : now_.begin + static_cast<int>(now_.count.vertices());
     // A tier that the host stopped at the depth limit may have left no frontier after all.
     const bool stopped = stopped_ || (left_at_limit_ && host_wants_stop(parameters_));
     state_.status = stopped                                              ? STOPPED
                     : fits<Policy>(parameters_, now_.begin, now_.count) ? DONE
                                                                         : QUEUE_FULL;
-    state_.barriers = barrier_.waits();
+    // Without a tier: one for the reset, and one for each phase of each level.
+    state_.barriers = Tier::exists ? barrier_.waits() : 1 + Policy::phases * now_.level;
   }
 
  private:
+  // What a loop without a tier need not remember, since registers are dear: vertices in frontiers
+  // are those in the queue, and the totals rotate with the levels.
+  static constexpr bool keeps_found = Policy::padded || Tier::exists;
+
+  __device__ __forceinline__ int totals() const {
+    return Tier::exists ? now_.totals : now_.level % 3;
+  }
+
   __device__ __forceinline__ bool has_frontier() const {
     return now_.count.vertices() > 0 && fits<Policy>(parameters_, now_.begin, now_.count);
   }
 
   __device__ __forceinline__ Frontier this_frontier() const {
+    const int here = totals();
     const int largest =
-        Policy::counts_edges ? load_relaxed(&state_.totals[now_.totals].largest_degree) : 0;
+        Policy::counts_edges ? load_relaxed(&state_.totals[here].largest_degree) : 0;
     Frontier frontier = frontier_at(parameters_, now_.begin, now_.count, largest, now_.level,
                                     now_.explored, pulling_);
     if constexpr (Policy::padded) {
-      frontier.discovered = load_relaxed(&state_.totals[now_.totals].discovered);
+      frontier.discovered = load_relaxed(&state_.totals[here].discovered);
     }
-    place_bitmap<Policy>(frontier, now_.totals, stale_);
+    if constexpr (Policy::dense) frontier.left = load_relaxed(&state_.totals[here].left);
+    place_bitmap<Policy>(frontier, here, stale_);
     return frontier;
   }
 
   // One level by the whole grid.
   __device__ __forceinline__ void expand(const Frontier& frontier) {
-    const int next = (now_.totals + 1) % 3;
+    const int here = totals();
+    const int next = (here + 1) % 3;
     // The host may say so at any time; the leader's word is the same for all. Two that take turns.
     int* const stop = &state_.stopping[now_.level % 2];
     if (is_grid_leader()) {
       store_relaxed(stop, load_relaxed(&state_.stop));
-      state_.totals[(now_.totals + 2) % 3] = {};
+      state_.totals[(here + 2) % 3] = {};
       trace_begin<Policy>(parameters_, frontier);
     }
-    const NextFrontier growing =
-        next_frontier(parameters_, now_.begin + frontier.size, next);
+    // All that the frontier tells of the next level is taken down first: fewer registers are held
+    // while it is expanded.
+    now_.begin += frontier.size;
+    now_.explored += frontier.edges;
+    pulling_ = pulls<Policy>(parameters_, frontier);
+    stale_ = stale_after<Policy>(frontier);
+    has_pulled_ |= pulling_;
+    const NextFrontier growing = next_frontier(parameters_, now_.begin, next);
     expand_level<Policy>(parameters_, frontier, growing);
     barrier_.wait();
     for (int phase = 1; phase < Policy::phases; ++phase) {
@@ -108,17 +126,12 @@ class PersistentSearch {
       barrier_.wait();
     }
     if (is_grid_leader()) trace_end<Policy>(parameters_, now_.level);
-    pulling_ = pulls<Policy>(parameters_, frontier);
-    stale_ = stale_after<Policy>(frontier);
-    has_pulled_ |= pulling_;
-    now_.explored += now_.count.edges();
-    now_.begin += frontier.size;
     now_.totals = next;
     now_.count = count_of(state_.totals[next]);
     stopped_ = load_relaxed(stop) != 0;
     if constexpr (Policy::padded) {
       now_.found += load_relaxed(&state_.totals[next].discovered);
-    } else {
+    } else if constexpr (keeps_found) {
       now_.found += static_cast<int>(now_.count.vertices());
     }
     ++now_.level;

@@ -23,11 +23,15 @@ enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2, STOPPED = 3 };
 
 // What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
 // them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a
-// padded frontier `count` holds the slots, and `discovered` the vertices in them.
+// padded frontier `count` holds the slots, and `discovered` the vertices in them. Beside one that
+// was pulled by bitmaps, `left` vertices with an arc to them are still unvisited.
 struct FrontierTotals {
   unsigned long long count;
   int largest_degree;
-  int discovered;
+  union {
+    int discovered;
+    int left;
+  };
 };
 
 // What a search knows of itself, in device memory.
@@ -97,7 +101,7 @@ struct LaunchArguments {
   int discovered;  // vertices of a padded frontier
   int phase;       // of the level, where it has several
   int tier_slots;  // in each block of the tier, for a frontier
-  int reserved;
+  int left;        // vertices to look for a parent, after a level pulled by bitmaps
   unsigned long long explored;
 };
 

@@ -70,7 +70,7 @@ class LaunchArguments(ctypes.Structure):
         ("discovered", ctypes.c_int),
         ("phase", ctypes.c_int),
         ("tier_slots", ctypes.c_int),
-        ("reserved", ctypes.c_int),
+        ("left", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
     )
 
@@ -106,7 +106,7 @@ FRONTIER_TOTALS = np.dtype(
         ("vertices", np.uint32),  # the low half of the count
         ("edges", np.uint32),
         ("largest_degree", np.int32),
-        ("discovered", np.int32),
+        ("discovered", np.int32),  # or, of a frontier pulled by bitmaps, who is left
     ]
 )
 

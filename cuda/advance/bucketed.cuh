@@ -2,9 +2,8 @@
 //
 // A frontier of no more vertices than blocks: the block mapping. Else a vertex is given as many
 // lanes as leave no thread of the grid without, 1 to 32, and its row four strides of them at a
-// time; longer rows go to the whole warp, one after another. A row that would keep one warp long,
-// by what else the warps have to do, is put by, and when the warps of a block are through with the
-// rest, they all take it together. Cost:
+// time; longer rows go to the whole warp, one after another. A row that would keep one warp long is
+// put by, and when the warps of a block are through with the rest, they all take it together. Cost:
 // a vote of the block a level (none where the largest degree is known to be small), and a barrier
 // where a row was put by; few idle lanes at any degree. A hub still has one block only. Source: the
 // three classes of D. Merrill, M. Garland, A. Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012;
@@ -13,22 +12,21 @@
 
 #include "frontier.cuh"
 #include "mapping.cuh"
+#include "rows.cuh"
 #include "stride.cuh"
 #include "warp_primitives.cuh"
 
 namespace persistent_bfs::advance {
 
 struct Bucketed : FixedMapping {
-  static constexpr int BATCH = 4;
   static constexpr int KEPT = 8;  // hubs a warp puts by; more it strides alone
-  static constexpr int MOST_DEGREE = 1 << 16;  // that a warp strides alone, whatever others do
 
   template <class Policy, class Visit>
   static __device__ __forceinline__ unsigned long long run(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
     unsigned long long edges = 0;
-    Hubs<Policy> hubs(frontier, workers);
+    Hubs<Policy> hubs;
     const bool a_block_each = frontier.size <= static_cast<int>(gridDim.x);
     if (!a_block_each) {
       const int lane = workers.lane;
@@ -42,7 +40,7 @@ struct Bucketed : FixedMapping {
         if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
         if ((lane & (team - 1)) == 0) edges += row.degree;
         if (hubs.possible(frontier)) hubs.put_by(row, lane, team);
-        rows(graph, row, team, lane, visit);
+        rows_by_teams(graph, row, team, lane, visit);
       }
       if (!hubs.possible(frontier) || !hubs.any()) return edges;
     }
@@ -74,34 +72,12 @@ struct Bucketed : FixedMapping {
     return shift;
   }
 
-  // A row a team, by a whole warp: first those that are too long for a team, then the others.
-  template <class Policy, class Visit>
-  static __device__ __forceinline__ void rows(const typename Policy::Parameters& graph,
-                                              const Row<Policy>& row, int team, int lane,
-                                              Visit& visit) {
-    const int long_row = BATCH * team > WARP_SIZE ? BATCH * team : WARP_SIZE;
-    const int rank = lane & (team - 1);
-    unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row);
-    for (bool all = false; !all; left &= left - 1) {
-      all = left == 0;
-      Row<Policy> its = all ? row : row_of_lane(row, __ffs(left) - 1);
-      if (all && row.degree >= long_row) its.degree = 0;
-      const int lanes = all ? team : WARP_SIZE;
-      const int longest = all ? warp_max(its.degree) : its.degree;
-      if (lane == 0) count_lane_slots((longest + lanes - 1) / lanes * WARP_SIZE);
-#pragma unroll 1
-      for (int step = 0; step < longest; step += BATCH * lanes) {
-        stride<BATCH>(graph, its, step, lanes, all ? rank : lane, visit);
-      }
-    }
-  }
-
   // The rows that the warps of a block put by for all of them.
   template <class Policy>
   struct Hubs {
     static constexpr int WARPS = Policy::block_threads / WARP_SIZE;
     // Two strides of the block, for which one warp takes WARPS / 2 batches one after another.
-    static constexpr long long DEGREE = 2 * Policy::block_threads;
+    static constexpr int DEGREE = 2 * Policy::block_threads;
 
     struct Kept {
       typename Policy::Offset begin;
@@ -115,23 +91,20 @@ struct Bucketed : FixedMapping {
     };
 
     Shared* shared;
-    int degree;    // of a hub: DEGREE for every vertex that a warp is given
     int kept = 0;  // by this warp
 
-    __device__ __forceinline__ Hubs(const Frontier& frontier, const Workers& workers) {
+    __device__ __forceinline__ Hubs() {
       __shared__ Shared memory;
       shared = &memory;
-      const long long enough = DEGREE * (1 + frontier.size / workers.warps);
-      degree = enough < MOST_DEGREE ? static_cast<int>(enough) : MOST_DEGREE;
     }
 
-    __device__ __forceinline__ bool possible(const Frontier& frontier) const {
-      return !Policy::counts_edges || frontier.largest_degree >= degree;
+    static __device__ __forceinline__ bool possible(const Frontier& frontier) {
+      return !Policy::counts_edges || frontier.largest_degree >= DEGREE;
     }
 
     // By a whole warp with a row a team: takes hubs away from it, as long as there is room.
     __device__ __forceinline__ void put_by(Row<Policy>& row, int lane, int team) {
-      const bool is_hub = row.degree >= degree;
+      const bool is_hub = row.degree >= DEGREE;
       const bool leads = (lane & (team - 1)) == 0;
       const unsigned found = __ballot_sync(FULL_WARP, leads && is_hub);
       if (found == 0) return;

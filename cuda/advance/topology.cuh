@@ -37,7 +37,8 @@ struct Topology : FixedMapping {
       Row<Policy> row;
       if (v != NO_VERTEX) row = row_of<Policy>(graph, v);
       edges += row.degree;
-      rows_by_length(graph, row, workers.lane, visit);
+      const int rows = __popc(__ballot_sync(FULL_WARP, v != NO_VERTEX));
+      rows_by_lanes(graph, row, rows, workers.lane, visit);
     });
     return edges;
   }

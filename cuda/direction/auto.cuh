@@ -6,7 +6,7 @@
 // them all. If e of the u arcs that are left lead out of the frontier, and they are well mixed, an
 // unvisited vertex has u / e looks before it finds a parent. So much is compared with e, the looks
 // of a pushed level: to pull where that is more. Back to push where the frontier's vertices are
-// fewer than 1/BETA of all. Every thread computes the same answer from the counts, so that nothing
+// fewer than 1/BETA of all, unless few others are left to look for a parent. Every thread computes the same answer from the counts, so that nothing
 // has to be agreed on. Source: S. Beamer, K. Asanovic, D. Patterson, SC 2012, with BETA of the GAP
 // Benchmark Suite; their ALPHA pulls wherever e exceeds u/15, which is right where the unvisited
 // find parents at once, but not where they look along all their arcs in vain: docs/performance.md.
@@ -20,6 +20,7 @@ namespace persistent_bfs::direction {
 template <class Policy>
 struct Auto {
   static constexpr unsigned BETA = 18;
+  static constexpr int LEFT = 4;                // vertices to look for each of the frontier's
   static constexpr float LOOK = 2;              // of a pull, in those of a push
   static constexpr float SIGHT = 0.125f;        // of a vertex, in the same
   static constexpr float LOOKS_A_THREAD = 2;    // that a pushed level does in no more time than none
@@ -28,8 +29,9 @@ struct Auto {
                                                const Frontier& frontier) {
     static_assert(Policy::counts_edges, "the direction is chosen by the frontier's edges");
     if (frontier.pulling) {
-      return static_cast<unsigned long long>(frontier.size) * BETA >=
-             static_cast<unsigned>(parameters.vertices);
+      return (Policy::dense && frontier.left / LEFT <= frontier.size) ||
+             static_cast<unsigned long long>(frontier.size) * BETA >=
+                 static_cast<unsigned>(parameters.vertices);
     }
     const Workers workers;
     const float threads = static_cast<float>(workers.warps) * WARP_SIZE;

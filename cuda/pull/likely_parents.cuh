@@ -16,7 +16,7 @@ namespace persistent_bfs::pull {
 // They are where packed rows would be, which no search by bitmaps has: more than 128 bytes of
 // kernel parameters cost every kernel registers.
 template <class Parameters>
-__device__ __forceinline__ vertex_t likely_parent(const Parameters& parameters, vertex_t v) {
+__device__ __forceinline__ vertex_t likely_parent(const Parameters& parameters, unsigned v) {
   return __ldg(reinterpret_cast<const vertex_t*>(parameters.packed_rows) + v);
 }
 

@@ -83,8 +83,11 @@ class ParentSearch {
           mine ? rows_->parents[lane_] : NO_PREDECESSOR);
   }
 
+  // Arcs that this thread looked at by itself, before it searched.
+  __device__ __forceinline__ void count_looks(unsigned looks) { edges_ += looks; }
+
   // Arcs that this thread looked at.
-  __device__ __forceinline__ unsigned long long edges() const { return edges_; }
+  __device__ __forceinline__ unsigned edges() const { return edges_; }
 
  private:
   static constexpr int BATCH = 4;
@@ -154,7 +157,7 @@ class ParentSearch {
   const Members& members_;
   const int lane_;
   LongRows* rows_;
-  unsigned long long edges_ = 0;
+  unsigned edges_ = 0;  // more arcs than 32 bits count are one thread's in no device's memory
 };
 
 }  // namespace persistent_bfs::pull

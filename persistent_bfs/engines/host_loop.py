@@ -62,6 +62,7 @@ class HostLoop(Engine):
             launch.parity = 1 - launch.parity
             launch.explored += launch.frontier_edges
             launch.frontier_begin, launch.frontier_size, launch.discovered = end, size, found
+            launch.left = int(next_frontier["discovered"])
             launch.frontier_edges = int(next_frontier["edges"])
             launch.largest_degree = int(next_frontier["largest_degree"])
         else:

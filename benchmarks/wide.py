@@ -9,7 +9,8 @@ first answer from a source is proven, all others are compared with it; a search 
 time. The file is written anew after each graph.
 
 TEPS are counted both ways, and named: ``teps_edges`` counts the undirected edges of the reached
-component, half its arcs, as Graph500 does; ``teps_arcs`` counts the stored arcs.
+component, half its arcs, as Graph500 does; ``teps_arcs`` counts the stored arcs. Sources are any
+vertices of positive degree; the means over those in the widest component searched stand apart.
 """
 
 from __future__ import annotations
@@ -192,12 +193,20 @@ def from_many(session: BFS, sources: Sequence[int], runs: int, answers: Answers)
     if not all(samples for _, samples in found):
         return report
     medians = [float(np.median(samples)) for _, samples in found]
-    each = [rates(*pair) for pair in zip(arcs, medians, strict=True)]
-    means = {
+    pairs = list(zip(arcs, medians, strict=True))
+    # A source in a component of two vertices has next to no rate, and a harmonic mean heeds it.
+    widest = [pair for pair in pairs if pair[0] == max(arcs)]
+    apart = {"sources": len(widest)} | harmonic_means(widest)
+    return report | {"ms": medians} | harmonic_means(pairs) | {"widest_component": apart}
+
+
+def harmonic_means(pairs: Sequence[tuple[int, float]]) -> dict[str, float]:
+    """Graph500's mean of the rates of searches, from the arcs and milliseconds of each."""
+    each = [rates(*pair) for pair in pairs]
+    return {
         f"harmonic_mean_{name}": harmonic_mean([rate[name] for rate in each])
         for name in ("teps_edges", "teps_arcs")
     }
-    return report | {"ms": medians} | means
 
 
 def trace(graph: Graph, device: Device, how: Report, source: int, answers: Answers) -> list[Report]:
@@ -243,7 +252,7 @@ def measure_choice(
         measured: Measurement = measure(session, source, repeat=repeat, expected=answers[source])
         if measured.problem is not None:
             raise WrongAnswer(measured.problem)
-        memory = memory_held(session)
+        memory, shape = memory_held(session), session.shape
         many = None
         if sources and not how.get("predecessors"):
             many = from_many(session, sources, source_runs, answers)
@@ -255,7 +264,7 @@ def measure_choice(
     }
     row |= {
         "predecessors": result.has_predecessors,
-        "shape": session.shape,
+        "shape": shape,
         "reason": result.reason,
         "levels": result.levels,
         "reached": result.enqueued,

@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from persistent_bfs.rows import by_rows
+
 __all__ = ["MAX_VERTICES", "Graph", "check_id_gap", "plan_offsets"]
 
 Int32Array = npt.NDArray[np.int32]
@@ -29,6 +31,9 @@ IntArray = npt.NDArray[np.integer[Any]]
 INT32_MAX = 2**31 - 1
 MAX_VERTICES = INT32_MAX
 """The most vertices that int32 ids can name."""
+
+ARCS_AT_ONCE = 1 << 16
+"""Arcs written in another order by one thread at a time."""
 
 
 def plan_offsets(vertices: int, arcs: int) -> int:
@@ -440,17 +445,23 @@ class Graph:
         degrees = self.degrees[order]
         offsets = np.zeros_like(self.row_offsets)
         degrees.cumsum(out=offsets[1:])
-        # Arc k of a row lies as far from its row's start as before.
-        arcs = np.repeat(self.row_offsets[:-1][order] - offsets[:-1], degrees)
-        arcs += np.arange(self.arcs, dtype=arcs.dtype)
-        indices = rank[self.col_indices[arcs]]
-        if self._rows_are_sorted():
-            csr = scipy.sparse.csr_array(
-                (np.ones(self.arcs, np.int8), indices, offsets),
-                shape=(self.vertices, self.vertices),
-            )
-            csr.sort_indices()
-            indices = csr.indices.astype(np.int32, copy=False)
+        indices = np.empty_like(self.col_indices)
+        sort = self._rows_are_sorted()
+
+        def write(rows: slice) -> None:
+            first, last = int(offsets[rows.start]), int(offsets[rows.stop])
+            # Arc k of a row lies as far from its row's start as before.
+            shift = self.row_offsets[order[rows]] - offsets[rows]
+            arcs = np.repeat(shift, degrees[rows]) + np.arange(first, last, dtype=shift.dtype)
+            targets = rank.take(self.col_indices.take(arcs))
+            if sort:
+                row = np.arange(rows.stop - rows.start, dtype=np.int64) << 32
+                keys = np.repeat(row, degrees[rows]) | targets
+                keys.sort()
+                targets = keys.astype(np.int32)  # the low bits
+            indices[first:last] = targets
+
+        by_rows(offsets, write, ARCS_AT_ONCE)
         labels = None if self.labels is None else self.labels[order]
         return Graph(offsets, indices, self.directed, labels, self.name)
 

@@ -11,15 +11,14 @@ would take too long, :func:`prove_distances` shows exactness from the graph itse
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs.graph import Graph, Int32Array, IntArray
-from persistent_bfs.rows import threads
+from persistent_bfs.rows import by_rows
 
 __all__ = [
     "LaneSlots",
@@ -47,8 +46,6 @@ ARCS_AT_ONCE = 1 << 23
 
 ARCS_OF_ROWS = 1 << 19
 """Arcs checked together by one thread; a longer row is not divided."""
-
-Found = TypeVar("Found")
 
 
 class WrongAnswer(AssertionError):
@@ -290,7 +287,7 @@ def prove_distances(
         fault = _first(~right)
         return None if fault is None else (rows.start + fault, int(nearest[fault]))
 
-    for fault in _by_rows(backwards, first_fault):
+    for fault in by_rows(offsets, first_fault, ARCS_OF_ROWS):
         if fault is not None:
             vertex, nearest = fault
             raise WrongAnswer(
@@ -301,18 +298,6 @@ def prove_distances(
                     else f"its nearest neighbour has {nearest}"
                 )
             )
-
-
-def _by_rows(graph: Graph, found: Callable[[slice], Found]) -> list[Found]:
-    """Return what ``found`` gives for consecutive rows, some hundred thousand arcs at a time."""
-    steps = np.arange(ARCS_OF_ROWS, graph.arcs, ARCS_OF_ROWS)
-    cuts = graph.row_offsets.searchsorted(steps).tolist()
-    bounds = sorted({0, *cuts, graph.vertices})
-    parts = [slice(first, last) for first, last in pairwise(bounds)]
-    if len(parts) == 1:
-        return [found(parts[0])]
-    with threads() as pool:
-        return list(pool.map(found, parts))
 
 
 def check_predecessors(
@@ -379,7 +364,9 @@ def check_predecessors(
         )
         return [(first + int(mask.argmax()), why) for mask, why in faults if mask.any()]
 
-    faults = [fault for found in _by_rows(graph, first_faults) for fault in found]
+    faults = [
+        fault for found in by_rows(graph.row_offsets, first_faults, ARCS_OF_ROWS) for fault in found
+    ]
     refuse(child & ~is_arc, "has no arc to it")
     for arc, why in sorted(faults, key=lambda fault: fault[1] == "leaves the tree"):
         u = int(graph.row_offsets.searchsorted(arc, side="right")) - 1

@@ -1,9 +1,9 @@
-"""Sorting on all cores: the distinct numbers among many, and the rows of a simple graph.
+"""All cores on long arrays: the distinct numbers among many, and the rows of a graph.
 
-Keys are split by their leading bits into buckets, which are then sorted one by one, small enough to
-stay in cache: a radix sort whose first digit alone is distributed. Memory is the keys' 8 bytes and
-what is made of them. NumPy lets go of the interpreter's lock in everything that takes long here, so
-threads do.
+To sort, keys are split by their leading bits into buckets, which are then sorted one by one, small
+enough to stay in cache: a radix sort whose first digit alone is distributed. Memory is the keys' 8
+bytes and what is made of them. NumPy lets go of the interpreter's lock in everything that takes
+long here, so threads do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ITEMS_AT_ONCE", "distinct", "simple_rows", "slices", "threads"]
+__all__ = ["ITEMS_AT_ONCE", "by_rows", "distinct", "simple_rows", "slices", "threads"]
 
 Keys = npt.NDArray[np.uint64]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -47,6 +48,20 @@ def slices(size: int, step: int | None = None) -> list[slice]:
     """
     step = ITEMS_AT_ONCE if step is None else step
     return [slice(start, min(start + step, size)) for start in range(0, max(size, 1), step)]
+
+
+def by_rows(row_offsets: IntArray, made_of: Callable[[slice], Made], step: int) -> list[Made]:
+    """Return what ``made_of`` makes, from any thread, of consecutive slices of rows.
+
+    Each has about ``step`` arcs; a longer row is not divided.
+    """
+    vertices, arcs = row_offsets.size - 1, int(row_offsets[-1])
+    cuts = row_offsets.searchsorted(np.arange(step, arcs, step)).tolist()
+    parts = [slice(*bounds) for bounds in pairwise(sorted({0, *cuts, vertices}))]
+    if len(parts) == 1:
+        return [made_of(parts[0])]
+    with threads() as pool:
+        return list(pool.map(made_of, parts))
 
 
 def distinct(

@@ -59,6 +59,11 @@ def test_teps_are_counted_both_ways() -> None:
     assert found["ms"] == [2.0, 4.0]
     assert found["harmonic_mean_teps_edges"] == pytest.approx(2 / (1 / 2000 + 1 / 1500))
     assert found["harmonic_mean_teps_arcs"] == pytest.approx(2 / (1 / 4000 + 1 / 3000))
+    assert found["widest_component"] == {
+        "sources": 1,
+        "harmonic_mean_teps_edges": pytest.approx(1500),
+        "harmonic_mean_teps_arcs": pytest.approx(3000),
+    }
     assert wide.rates(8, 2.0) == {"teps_edges": 2000.0, "teps_arcs": 4000.0}
 
 
@@ -176,6 +181,7 @@ def test_every_choice_is_measured_and_traced(report: dict[str, Any]) -> None:
         for row in found["rows"]:
             assert row["verified"] is True
             assert row["ms"] is row["at_most"] is None
+            assert "blocks of" in row["shape"] or row["engine"] != "persistent"
             assert row["predecessors"] == ("predecessors" in row["choice"])
             if row["predecessors"]:
                 assert row["from_many"] is None

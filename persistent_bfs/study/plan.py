@@ -5,7 +5,7 @@ Two studies can be compared only if their plans are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -77,7 +77,8 @@ class Plan:
     repeat : int
         Timed searches a row.
     engines, depths, widths, graphs : tuple of str
-        Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite.
+        Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite, or files or
+        specs of other graphs.
     """
 
     kind: str
@@ -95,18 +96,31 @@ class Plan:
             raise ValueError(f"repeat is {self.repeat}; it must be at least 1")
 
     @classmethod
-    def of(cls, kind: str, *, quick: bool, l2: str = "warm", repeat: int | None = None) -> Plan:
-        """What suits a kind of device: on an emulated one, small graphs searched once."""
+    def of(
+        cls,
+        kind: str,
+        *,
+        quick: bool,
+        l2: str = "warm",
+        repeat: int | None = None,
+        engines: Collection[str] | None = None,
+        graphs: Sequence[str] | None = None,
+    ) -> Plan:
+        """What suits a kind of device: on an emulated one, small graphs searched once.
+
+        ``engines`` are names of the table of engines, with their variants; ``graphs`` names of the
+        suite, files or specs in place of the suite's.
+        """
         timed = kind == "cuda"
         if timed and quick:
             depth, width, levels = 12, 512, 1024
-            graphs: tuple[str, ...] = ("grid-512x512", "luxembourg", "words-kjv", "kron-10")
+            usual: tuple[str, ...] = ("grid-512x512", "luxembourg", "words-kjv", "kron-10")
         elif timed:
             depth, width, levels = 14, 4096, 8192
-            graphs = tuple(case.name for case in SUITE if not case.small or not case.deep)
+            usual = tuple(case.name for case in SUITE if not case.small or not case.deep)
         else:
             depth, width, levels = (5, 8, 16) if quick else (8, 32, 64)
-            graphs = ("grid-32x32", "kron-10") if quick else tuple(c.name for c in SUITE if c.small)
+            usual = ("grid-32x32", "kron-10") if quick else tuple(c.name for c in SUITE if c.small)
         if repeat is None:
             repeat = (7 if quick else 15) if timed else 1
         return cls(
@@ -114,10 +128,14 @@ class Plan:
             quick,
             l2,
             repeat,
-            tuple(VARIANTS),
+            tuple(
+                name
+                for name, how in VARIANTS.items()
+                if engines is None or how["engine"] in engines
+            ),
             depth_specs(depth),
             width_specs(width, levels),
-            graphs,
+            usual if graphs is None else tuple(graphs),
         )
 
     def summary(self) -> dict[str, Any]:

@@ -1,15 +1,20 @@
-"""The report as text: one HTML page that needs nothing else, and the same in Markdown."""
+"""The report as text: one HTML page that needs nothing else, and the same in Markdown.
+
+The page has its figures in it; Markdown shows them from files of their own.
+"""
 
 from __future__ import annotations
 
 import html
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from persistent_bfs.study.blocks import Block, Heading, Items, Paragraph, Table
+from persistent_bfs.study.blocks import Block, Heading, Items, Paragraph, Picture, Table
 from persistent_bfs.study.document import compose
 from persistent_bfs.study.run import dump
+from persistent_bfs.version import __version__
 
 Row = Mapping[str, Any]
 
@@ -19,6 +24,8 @@ NEEDS_MATPLOTLIB = (
     "the report's plots need Matplotlib: pip install 'persistent-bfs[study]', or ask for none by "
     "--no-plots"
 )
+
+XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -45,8 +52,21 @@ def plots_problem() -> str | None:
     return None if importlib.util.find_spec("matplotlib") is not None else NEEDS_MATPLOTLIB
 
 
-def to_html(blocks: Iterable[Block], *, plots: bool = True) -> str:
-    """One page: style and figures are in it, and it asks no network for anything."""
+def drawn_with(plots: bool) -> str:
+    """What a report's bytes depend on besides the study: the libraries that draw and fit."""
+    names = ("numpy", "scipy", *(("matplotlib",) if plots else ()))
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in names)
+    return f"persistent_bfs {__version__}, {', '.join(versions)}"
+
+
+def draw_all(blocks: Iterable[Block]) -> dict[str, str]:
+    """Every figure as an SVG element, by its name."""
+    pictures = (block for block in blocks if isinstance(block, Picture))
+    return {picture.name: picture.draw(picture.name) for picture in pictures}
+
+
+def to_html(blocks: Iterable[Block], drawn: Mapping[str, str] | None) -> str:
+    """One page: style and the figures ``drawn`` are in it, and it asks no network for anything."""
     parts: list[str] = []
     title, figures, tables = "", 0, 0
     for block in blocks:
@@ -61,15 +81,15 @@ def to_html(blocks: Iterable[Block], *, plots: bool = True) -> str:
         elif isinstance(block, Table):
             tables += 1
             parts.append(_html_table(block, tables))
-        elif plots:
+        elif drawn is not None:
             figures += 1
             caption = f"<figcaption>Figure {figures}. {_escape(block.caption)}</figcaption>"
-            drawn = block.draw(f"figure-{figures}")
-            parts.append(f"<figure>\n{drawn}\n{caption}\n</figure>")
+            parts.append(f"<figure>\n{drawn[block.name]}\n{caption}\n</figure>")
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="{_escape(drawn_with(drawn is not None))}">\n'
         f"<title>{_escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
@@ -96,7 +116,7 @@ def _html_table(table: Table, number: int) -> str:
 
 
 def to_markdown(blocks: Iterable[Block], *, plots: bool = True) -> str:
-    """The same text and tables; figures are told by their captions and are in the page."""
+    """The same text and tables; figures are files beside, and their captions."""
     parts: list[str] = []
     figures = tables = 0
     for block in blocks:
@@ -111,7 +131,8 @@ def to_markdown(blocks: Iterable[Block], *, plots: bool = True) -> str:
             parts += [_markdown_table(block), f"*Table {tables}.* {block.caption}"]
         elif plots:
             figures += 1
-            parts.append(f"*Figure {figures}, in {HTML_FILE}.* {block.caption}")
+            parts.append(f"![Figure {figures}]({block.name}.svg)")
+            parts.append(f"*Figure {figures}.* {block.caption}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -130,9 +151,9 @@ def render(
     names: tuple[str, str] = ("this", "the other"),
     plots: bool = True,
 ) -> dict[str, str]:
-    """The text of ``study.json``, ``report.html`` and ``report.md``, by the file's name.
+    """The text of ``study.json``, ``report.html``, ``report.md`` and the SVGs, by the file's name.
 
-    The same study always gives the same text.
+    The same study and versions of the libraries always give the same text.
 
     Parameters
     ----------
@@ -154,8 +175,10 @@ def render(
     if problem is not None:
         raise ValueError(problem)
     blocks = compose(study, other, names=names)
+    drawn = draw_all(blocks) if plots else None
     return {
         STUDY_FILE: dump(dict(study)),
-        HTML_FILE: to_html(blocks, plots=plots),
+        HTML_FILE: to_html(blocks, drawn),
         MARKDOWN_FILE: to_markdown(blocks, plots=plots),
+        **{f"{name}.svg": f"{XML}{svg}\n" for name, svg in (drawn or {}).items()},
     }

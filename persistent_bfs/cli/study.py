@@ -131,9 +131,7 @@ def graph_names(asked: str | None) -> list[str] | None:
             try:
                 read_graph(name)
             except (OSError, ValueError) as error:
-                raise ValueError(
-                    f"{error}; the suite's graphs are {', '.join(CASES)}"
-                ) from error
+                raise ValueError(f"{error}; the suite's graphs are {', '.join(CASES)}") from error
     return list(dict.fromkeys(names))
 
 

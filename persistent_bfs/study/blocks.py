@@ -32,12 +32,20 @@ class Items:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first ``words`` columns hold words, the others numbers; what to see in it."""
+    """A table whose first ``words`` columns hold words, as do those in ``also``; what to see in it.
+
+    The others hold numbers.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str
     words: int = 1
+    also: tuple[int, ...] = ()
+
+    def has_words(self, column: int) -> bool:
+        """Whether a column holds words."""
+        return column < self.words or column in self.also
 
 
 @dataclass(frozen=True)

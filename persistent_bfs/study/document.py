@@ -25,9 +25,9 @@ from persistent_bfs.study.blocks import (
 from persistent_bfs.study.comparison import beside
 from persistent_bfs.study.model import (
     BASELINE,
+    BLOCK,
     CONFIDENCE,
     EDGE,
-    BLOCK,
     EMPTY,
     FIXED,
     LEVEL,
@@ -175,7 +175,7 @@ def _in_short(study: Row, analysis: Analysis) -> Iterator[str]:
     for engine, model in analysis.models.items():
         if engine != BASELINE and BASELINE in analysis.simple:
             won = _by_depth(study, analysis, engine, BASELINE)
-            told = "-" if won is None else won.told("level")
+            told = "-" if won is None else won.told("level").replace("always", "at any depth")
             yield (
                 f"{engine} beats {BASELINE} {told} at a frontier of one vertex; its model is "
                 f"within {percent(model.worst)} of every search of both sweeps."
@@ -501,21 +501,20 @@ def _models(analysis: Analysis) -> Iterator[Block]:
             "there is one.",
         )
     yield Table(
-        ("engine", "searches", "fixed, µs", "per level, µs", "R²"),
+        ("engine", "searches", "per level, µs", "R²"),
         tuple(
             (
                 engine,
                 f"{sum(residual.sweep == DEPTH for residual in analysis.simple[engine].residuals)}",
-                number(1e3 * line.fixed),
                 number(1e3 * line.level),
                 f"{line.r_squared:.4f}",
             )
             for engine, line in analysis.lines.items()
             if engine in analysis.simple
         ),
-        "The depth sweep alone, at one vertex a level: the straight line of time against levels, by "
-        "ordinary least squares of the medians, and the part of their variance that it accounts "
-        "for. The deepest searches rule such a line: its fixed part means little.",
+        "The depth sweep alone, at one vertex a level: the straight line of time against levels, "
+        "by ordinary least squares of the medians, and the part of their variance that it accounts "
+        "for. The deepest searches rule such a line, as they do not rule the model.",
     )
 
     def draw(name: str) -> str:
@@ -586,7 +585,7 @@ def told_points(won: Sequence[int], seen: Sequence[int], unit: str, units: str =
     if list(won) == list(seen[-len(won) :]):
         return f"from {won[0]:,} {units} on"
     if list(won) == list(seen[: len(won)]):
-        return Wins(1, won[-1]).told(unit, units=units)
+        return Wins(((1, won[-1]),)).told(unit, units)
     return f"at {', '.join(f'{point:,}' for point in won)} {units}"
 
 
@@ -610,12 +609,12 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
             if widest is not None and grids[later] and grids[earlier]:
                 regimes = [len(analysis.models[engine].regimes) for engine in (later, earlier)]
                 if max(regimes) == 1:
-                    most = round(BEYOND * _mean(widest))
+                    most = round(_mean(widest))
                     mine, its = (
                         width_times(analysis.simple[engine], grids[engine], most)
                         for engine in (later, earlier)
                     )
-                    width = wins(mine, its).told("vertex", units="vertices")
+                    width = wins(mine, its).told("vertex", "vertices")
                 measured = _measured_width(grids[later], grids[earlier])
             rows.append(
                 (
@@ -635,8 +634,8 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
         tuple(rows),
         "By depth: at a frontier of one vertex, by the model that is drawn. By width: vertices in "
         "the mean frontier; a dash where one of the two has several regimes, for then no one model "
-        f"tells. Both within {BEYOND} times what was measured; measured are the sweeps' own "
-        "points, by medians.",
+        f"tells. The models by depth up to {BEYOND} times the deepest path, by width up to the "
+        "widest grid; measured are the sweeps' own points, by medians.",
         words=5,
     )
     yield from _losses(study, analysis)
@@ -674,6 +673,7 @@ def _losses(study: Row, analysis: Analysis) -> Iterator[Block]:
             for own, fast in lost
         ),
         f"Where {analysis.best}, which has the cheapest level of one vertex, is not the fastest.",
+        also=(3,),
     )
 
 
@@ -699,6 +699,7 @@ def _level(analysis: Analysis) -> Iterator[Block]:
         "engine puts between two levels, by its counters and the primitives; the loads wait for "
         "one another, at the latency of L2. The rest is instructions, stores, and what the launch "
         "of a kernel with work takes over an empty one; below zero the two overlap.",
+        also=(3, 5),
     )
 
     def draw(name: str) -> str:
@@ -731,7 +732,7 @@ def _graphs(study: Row, analysis: Analysis) -> Iterator[Block]:
     if not by_graph:
         yield Paragraph("None was searched.")
         return
-    rows = []
+    rows, fast = [], []
     for own in by_graph.values():
         found = {row["engine"]: row for row in own}
         fastest = min(own, key=median)
@@ -742,43 +743,51 @@ def _graphs(study: Row, analysis: Analysis) -> Iterator[Block]:
                 f"{own[0]['vertices']:,}",
                 f"{own[0]['levels']:,}",
                 *(_microseconds(found.get(engine)) for engine in engines),
+            )
+        )
+        fast.append(
+            (
+                _named(own[0]),
                 fastest["engine"],
                 number(median(fastest)),
                 number(Timing(tuple(fastest["wall_ms"])).median),
+                "-" if slowest is None else number(median(slowest)),
                 "-" if slowest is None else number(median(slowest) / median(fastest)),
             )
         )
     yield Table(
-        (
-            *("graph", "vertices", "levels"),
-            *engines,
-            *("fastest", "its ms", "by the host", f"times {BASELINE}"),
-        ),
+        ("graph", "vertices", "levels", *engines),
         tuple(rows),
-        "Microseconds a level of searches of whole graphs, medians, every answer checked; then the "
-        "fastest engine, its milliseconds by the device's clock and by the host's around the "
-        "synchronised call, and how many times as long the baseline takes.",
+        "Microseconds a level of searches of whole graphs, medians, every answer checked.",
+    )
+    yield Table(
+        ("graph", "fastest", "its ms", "by the host's clock", f"{BASELINE}, ms", "times"),
+        tuple(fast),
+        "The fastest engine of each graph: its milliseconds by the device's clock and by the "
+        "host's around the synchronised call, and how many times as long the baseline takes.",
+        words=2,
     )
     predicted = []
     for own in by_graph.values():
         for row in own:
             model = analysis.models.get(row["engine"])
             time = None if model is None else model.predict(row)
-            if row["engine"] in (BASELINE, analysis.best):
+            if time is not None and row["engine"] in (BASELINE, analysis.best):
                 predicted.append(
                     (
                         row["name"],
                         row["engine"],
                         number(median(row)),
                         number(time),
-                        "-" if time is None else percent(time / median(row) - 1, sign=True),
+                        percent(time / median(row) - 1, sign=True),
                     )
                 )
     yield Table(
         ("graph", "engine", "measured, ms", "model, ms", "error"),
         tuple(predicted),
         "What the model, fitted to paths and grids alone, says of these graphs. It knows nothing "
-        "of degrees and of where vertices lie in memory: how far it is off is what those cost.",
+        "of degrees and of where vertices lie in memory: how far it is off is what those cost. "
+        "Searches that took a mapping which the sweeps never took are left out.",
         words=2,
     )
     for name, own in by_graph.items():

@@ -10,8 +10,9 @@ ones. Empty levels are those that a loop issues past the search's end, because i
 before anyone looks; further blocks are those of the whole grid beyond the smallest grid of the
 sweeps, for a grid grows with its graph, and so does what it costs to launch it or to bring it
 together. Where the device chose among mappings from level to level, levels and edges of each (a
-regime) have coefficients of their own. Intervals are those of a linear regression with Student's t;
-a coefficient that the data push to zero stays there, and its upper end is what the data still allow.
+regime) have coefficients of their own. Intervals are those of a linear regression with Student's
+t; a coefficient that the data push to zero stays there, and its upper end is what the data still
+allow.
 Source: C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974 (the solver is SciPy's).
 """
 
@@ -163,9 +164,7 @@ def counted(
     for name, (levels, edges) in parts.items():
         counts[LEVEL, name] = levels
         counts[EDGE, name] = edges
-    by_grid = sum(
-        part["levels"] for name, part in row["regimes"].items() if name not in in_tier
-    )
+    by_grid = sum(part["levels"] for name, part in row["regimes"].items() if name not in in_tier)
     counts[BLOCK, ""] = by_grid * max(grid_blocks(row) - least, 0)
     counts[EMPTY, ""] = empty_levels(int(row["levels"]), int(row["batch"]))
     return counts
@@ -243,9 +242,7 @@ def fit(
     known = dict.fromkeys(key for part in parts for key in part)
     # A term that no search has cannot be fitted, and is not shown.
     keys = [
-        key
-        for key in known
-        if key[0] not in (BLOCK, EMPTY) or any(part.get(key) for part in parts)
+        key for key in known if key[0] not in (BLOCK, EMPTY) or any(part.get(key) for part in parts)
     ]
     features = np.array([[float(part.get(key, 0)) for key in keys] for part in parts])
     times = np.array([median(row) for row in rows])
@@ -323,58 +320,54 @@ def fits(searches: Sequence[Row], engines: Mapping[str, Row], *, split: bool) ->
 
 @dataclass(frozen=True)
 class Wins:
-    """From which whole number on, and up to which, one time is under another; None: no end.
+    """Where one time is under another: ranges of whole numbers, from the first to the last.
 
-    ``first`` is None if it never is.
+    ``None`` for a last one says that there is no end to it.
     """
 
-    first: int | None
-    last: int | None = None
+    ranges: tuple[tuple[int, int | None], ...]
 
-    def told(self, unit: str, least: int = 1, units: str = "") -> str:
+    def told(self, unit: str, units: str = "") -> str:
         """In words; ``units`` is the plural, if it is not made by an s.
 
         Examples
         --------
-        >>> Wins(3).told("level"), Wins(1, 20).told("level"), Wins(1).told("level")
-        ('from 3 levels on', 'up to 20 levels', 'always')
-        >>> Wins(None).told("level"), Wins(5, 9).told("vertex", units="vertices")
-        ('never', 'from 5 to 9 vertices')
+        >>> Wins(((3, None),)).told("level"), Wins(((1, 20),)).told("level")
+        ('from 3 levels on', 'up to 20 levels')
+        >>> Wins(((1, None),)).told("level"), Wins(()).told("level")
+        ('always', 'never')
+        >>> Wins(((1, 1), (5, 9), (20, None))).told("vertex", "vertices")
+        'up to 1 vertex, from 5 to 9 vertices, from 20 vertices on'
         """
         units = units or f"{unit}s"
-        if self.first is None:
+        if not self.ranges:
             return "never"
-        if self.last is not None:
-            up_to = f"{self.last:,} {unit if self.last == 1 else units}"
-            return f"up to {up_to}" if self.first <= least else f"from {self.first:,} to {up_to}"
-        if self.first <= least:
+        if self.ranges == ((1, None),):
             return "always"
-        return f"from {self.first:,} {units} on"
+        parts = []
+        for first, last in self.ranges:
+            if last is None:
+                parts.append(f"from {first:,} {units} on")
+            else:
+                up_to = f"{last:,} {unit if last == 1 else units}"
+                parts.append(f"up to {up_to}" if first == 1 else f"from {first:,} to {up_to}")
+        return ", ".join(parts)
 
 
 def wins(here: Times, there: Times) -> Wins:
     """Where one engine's times are under another's, both for 1, 2, 3 ... of something.
 
-    Where they cross several times it is from the last crossing on, or up to the first.
-
     Examples
     --------
     >>> x = np.arange(1, 100)
     >>> wins(10 + 1 * x, 2 + 4 * x), wins(2 + 4 * x, 10 + 1 * x)
-    (Wins(first=3, last=None), Wins(first=1, last=2))
+    (Wins(ranges=((3, None),)), Wins(ranges=((1, 2),)))
     """
-    ahead = here < there
-    if not ahead.any():
-        return Wins(None)
-    if ahead.all():
-        return Wins(1)
-    behind = np.flatnonzero(~ahead) + 1
-    if ahead[-1]:
-        return Wins(int(behind[-1]) + 1)
-    if ahead[0]:
-        return Wins(1, int(behind[0]) - 1)
-    won = np.flatnonzero(ahead) + 1
-    return Wins(int(won[0]), int(won[-1]))
+    ahead = np.concatenate([[False], here < there, [False]])
+    changes = np.flatnonzero(ahead[1:] != ahead[:-1]) + 1
+    ends = [int(end) for end in changes]
+    ranges = zip(ends[::2], ends[1::2], strict=True)
+    return Wins(tuple((first, None if end > len(here) else end - 1) for first, end in ranges))
 
 
 def depth_times(model: Fit, path: Row, most: int) -> Times:
@@ -390,7 +383,8 @@ def depth_times(model: Fit, path: Row, most: int) -> Times:
     edges = path["edges"] / path["levels"]
     per_level = model.value(LEVEL, regime) + edges * model.value(EDGE, regime)
     empty = -levels % int(path["batch"])
-    return model.value(FIXED) + per_level * levels + model.value(EMPTY) * empty
+    times: Times = model.value(FIXED) + per_level * levels + model.value(EMPTY) * empty
+    return times
 
 
 def width_times(model: Fit, grids: Sequence[Row], most: int) -> Times:
@@ -404,12 +398,13 @@ def width_times(model: Fit, grids: Sequence[Row], most: int) -> Times:
     blocks = np.interp(frontier, list(map(mean_frontier, inside)), list(map(grid_blocks, inside)))
     further = np.maximum(blocks - model.blocks, 0)
     edges = frontier * levels * (widest["edges"] / widest["reached"])
-    return (
+    times: Times = (
         model.value(FIXED)
         + levels * (model.value(LEVEL) + model.value(BLOCK) * further)
         + model.value(EMPTY) * empty_levels(levels, int(widest["batch"]))
         + model.value(EDGE) * edges
     )
+    return times
 
 
 def measured_wins(here: Sequence[Row], there: Sequence[Row], axis: str) -> list[int]:

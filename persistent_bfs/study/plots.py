@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from persistent_bfs.measure import Timing
 from persistent_bfs.study.model import Figures, Fit, Split, median
@@ -30,6 +30,7 @@ STYLE = {
     "svg.hashsalt": "persistent_bfs",
     "svg.fonttype": "none",
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with Matplotlib, so that all machines draw alike
     "font.size": 9,
     "axes.grid": True,
     "axes.axisbelow": True,
@@ -67,6 +68,7 @@ def _draw(name: str, fill: Callable[[Any], None], width: float = 8.0, height: fl
 COORDINATES = re.compile(r'\b(d|x|y|x1|x2|y1|y2|points|transform|width|height|viewBox)="([^"]*)"')
 EXACT = re.compile(r"-?\d+\.\d{3,}")
 MARKS = re.compile(r'<g (clip-path="[^"]*")>((?:<use [^>]*/>)+)</g>')
+DOT = re.compile(r"M (\S+) (\S+) L \1 \2(?= |$|\")")
 STYLED = re.compile(r' style="([^"]*)"')
 
 
@@ -74,7 +76,8 @@ def _small(svg: str) -> str:
     """The same drawing without what no one sees."""
 
     def shorter(number: re.Match[str]) -> str:
-        return f"{float(number[0]):.2f}".rstrip("0").rstrip(".").replace("-0", "0") or "0"
+        told = f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+        return "0" if told == "-0" else told
 
     def rounded(found: re.Match[str]) -> str:
         return f'{found[1]}="{EXACT.sub(shorter, " ".join(found[2].split()))}"'
@@ -89,8 +92,10 @@ def _small(svg: str) -> str:
     svg = COORDINATES.sub(rounded, svg)
     svg = re.sub(r">\s+<", "><", svg)
     svg = MARKS.sub(once, svg)
-    # A line an element of the first level, so that the file can be read.
-    return svg.replace("<g id=", "\n<g id=")
+    svg = DOT.sub(r"M \1 \2 h 0", svg)
+    # Groups are not referred to, nor is text turned by nothing.
+    svg = re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
+    return re.sub(r'<g id="[^"]*"', "\n<g", svg)
 
 
 def _segments(axes: Any, segments: Sequence[tuple[float, float, float, float]], **how: Any) -> None:
@@ -108,8 +113,17 @@ def _plain(value: float, _: int = 0) -> str:
 
 
 def _log_ticks(axis: Any, base: int = 10) -> None:
-    """Ticks of a logarithmic axis as plain numbers."""
-    axis.set_major_locator(LogLocator(base=base, numticks=9))
+    """Ticks of a logarithmic axis as plain numbers; more of them where it is short."""
+    low, high = axis.get_view_interval()
+    subs = (1.0, 2.0, 5.0) if base == 10 and high < 50 * low else (1.0,)
+    axis.set_major_locator(LogLocator(base=base, subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _count_ticks(axis: Any) -> None:
+    """Ticks of an axis of whole things."""
+    axis.set_major_locator(MaxNLocator(6, integer=True))
     axis.set_major_formatter(FuncFormatter(_plain))
 
 
@@ -218,7 +232,7 @@ def splits(name: str, found: Mapping[str, Split]) -> str:
         parts: tuple[tuple[str, str, str], ...] = (
             ("barrier", "#0072b2", ""),
             ("loads", "#e69f00", "//"),
-            ("rest", "#bbbbbb", ".."),
+            ("rest", "#bbbbbb", "\\\\"),
         )
         for part, colour, hatch in parts:
             values = np.array([max(getattr(found[engine], part) or 0.0, 0.0) for engine in engines])
@@ -237,7 +251,6 @@ def splits(name: str, found: Mapping[str, Split]) -> str:
 
 def barriers(name: str, figures: Figures) -> str:
     """Barriers against blocks, by threads a block; graphs against nodes; memories' latencies."""
-
     titles = {
         "grid_sync": "cooperative groups",
         "own_barrier": "one counter",
@@ -354,10 +367,8 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
                 took_us[took_us <= 0] = np.nan
                 places, middle = _binned(took_us, step)
                 shown += middle
-                dots = [
-                    (x, y, x, y) for x, y in zip(places, middle, strict=True) if np.isfinite(y)
-                ]
-                _segments(took, dots, color=colour, lw=2.4)
+                dots = [(x, y, x, y) for x, y in zip(places, middle, strict=True) if np.isfinite(y)]
+                _segments(took, dots, color=colour, lw=2.4 if step > 1 else 4)
         frontier = np.array(rows[0]["trace"]["frontier"], float)
         places, middle = _binned(frontier, max(1, len(frontier) // POINTS))
         below = took.twinx()
@@ -376,6 +387,8 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
         when.set_xlabel("ms since the first level began")
         when.set_ylabel("levels begun")
         when.legend()
+        for axis in (when.yaxis, took.xaxis, below.yaxis):
+            _count_ticks(axis)
 
     return _draw(name, fill, width=9.5, height=3.0)
 

@@ -81,9 +81,7 @@ class Effort:
         if quick:
             nodes = (1, 10, 100, 1000)
             threads = (32, 256, 1024)
-            return cls(
-                *(10, 50, 200, 5_000, nodes, 100, (1, 4), threads, (256,), 1 << 27, 1 << 28)
-            )
+            return cls(*(10, 50, 200, 5_000, nodes, 100, (1, 4), threads, (256,), 1 << 27, 1 << 28))
         return cls(
             samples=30,
             launches=100,
@@ -251,7 +249,6 @@ class Bench:
         finally:
             with self.device.current():
                 graph.free()
-
 
     @contextmanager
     def turning(self, nodes: int) -> Iterator[Graph]:

@@ -31,14 +31,16 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
   color: #111; background: #fff; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right;
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums;
+  min-width: 34rem; }
+th, td { padding: 0.15rem 0.5rem; border-bottom: 1px solid #ddd; text-align: right;
   vertical-align: top; }
+th { vertical-align: bottom; } td:not(.word), td:first-child { white-space: nowrap; }
 th.word, td.word { text-align: left; }
 caption, figcaption { caption-side: bottom; text-align: left; color: #444; font-size: 0.9rem;
   padding: 0.4rem 0; max-width: 60rem; }
 .wide { overflow-x: auto; margin: 1rem 0; }
-figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }
+figure { margin: 1.5rem 0; } svg { width: 100%; max-width: 62rem; height: auto; }
 @media print {
   body { font-size: 10pt; margin: 0; max-width: none; }
   figure, tr, h2 { break-inside: avoid; } h2 { break-after: avoid; }
@@ -101,7 +103,7 @@ def _escape(text: str) -> str:
 
 def _html_table(table: Table, number: int) -> str:
     def row(cells: Iterable[str], tag: str) -> str:
-        kinds = (' class="word"' if i < table.words else "" for i in range(len(table.head)))
+        kinds = (' class="word"' if table.has_words(i) else "" for i in range(len(table.head)))
         told = (
             f"<{tag}{kind}>{_escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
         )
@@ -140,7 +142,7 @@ def _markdown_table(table: Table) -> str:
     def row(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    rule = "|" + "".join("---|" if i < table.words else "---:|" for i in range(len(table.head)))
+    rule = "|" + "".join("---|" if table.has_words(i) else "---:|" for i in range(len(table.head)))
     return "\n".join([row(table.head), rule, *map(row, table.rows)])
 
 

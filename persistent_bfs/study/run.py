@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from persistent_bfs.config import ENGINES, TIERS
 from persistent_bfs.compiler import CompileError
+from persistent_bfs.config import ENGINES, TIERS
 from persistent_bfs.device.base import Device, DeviceError
 from persistent_bfs.measure import describe_clocks, describe_environment
 from persistent_bfs.study import primitives

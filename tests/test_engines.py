@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,7 +34,7 @@ from persistent_bfs.config import (
     tier_conflict,
 )
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.device.base import Device, DeviceError, RepeatedDiscovery
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
 
@@ -296,7 +297,21 @@ def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(devic
     expected = bfs_reference(graph, 0).distances
     for advance in ADVANCES:
         with _session(graph, device, "persistent", advance, claim="naive") as search:
-            np.testing.assert_array_equal(search.run(0).distances, expected)
+            try:
+                distances = search.run(0).distances
+            except RepeatedDiscovery as error:
+                # A GPU's threads race in earnest: each vertex found twice finds others twice, and
+                # a mapping of many threads an edge may outgrow the queue. That is what is said.
+                assert device.info.kind == "cuda"
+                told = re.match(
+                    r"persistent: the naive claim put (\d+) vertices into frontiers, more than "
+                    r"the queue's (\d+)\b.*use the cas claim$",
+                    str(error),
+                )
+                assert told is not None, error
+                assert int(told[1]) > int(told[2]) >= graph.vertices
+                continue
+            np.testing.assert_array_equal(distances, expected)
 
 
 def test_no_claim_is_untested() -> None:

@@ -100,6 +100,8 @@ def _small(svg: str) -> str:
 
 def _segments(axes: Any, segments: Sequence[tuple[float, float, float, float]], **how: Any) -> None:
     """Draw many segments as one path; those of no length are dots, as wide as the line."""
+    if not segments:
+        return
     corners = [[(x0, y0), (x1, y1)] for x0, y0, x1, y1 in segments]
     codes = [Path.MOVETO, Path.LINETO] * len(segments)
     path = Path(list(chain.from_iterable(corners)), codes)

@@ -187,7 +187,7 @@ def test_a_wrong_answer_has_no_time_and_its_own_exit_code(
         return replace(found, problem="vertex 3 differs") if is_it else found
 
     monkeypatch.setattr(sweeps, "measure", wrong_once)
-    small = Plan("emulated", True, "warm", 1, tuple(VARIANTS), depth_specs(2), (), ())
+    small = Plan("emulated", True, "warm", 1, 1, tuple(VARIANTS), depth_specs(2), (), ())
     monkeypatch.setattr(Plan, "of", lambda *_, **__: small)
     result = call("--device", "emulated", "--no-plots", "--out", str(tmp_path))
     assert result.exit_code == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from persistent_bfs.study.model import analyse
 from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
 from persistent_bfs.study.primitives import PRIMITIVES, Bench, Effort
 from persistent_bfs.study.report import render
+from persistent_bfs.study.sweeps import add_pass, tasks
 
 pytestmark = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
 
@@ -38,6 +40,7 @@ def study(device: ClockedDevice) -> dict[str, Any]:
         True,
         "cold",
         3,
+        2,
         tuple(VARIANTS),
         depth_specs(5),
         width_specs(4, 16),
@@ -47,7 +50,8 @@ def study(device: ClockedDevice) -> dict[str, Any]:
         patch.setattr(Effort, "of", lambda *_: EFFORT)
         told: list[tuple[str, int, int]] = []
         found = run.take(device, plan, progress=lambda *what: told.append(what))
-    assert told[-1][1] == told[-1][2] == len(PRIMITIVES) + len(VARIANTS) * (6 + 3 + 1)
+    # The six paths twice, in two passes.
+    assert told[-1][1] == told[-1][2] == len(PRIMITIVES) + len(VARIANTS) * (6 + 3 + 1 + 6)
     return found
 
 
@@ -117,3 +121,28 @@ def test_its_report_is_written_and_the_same_again(study: dict[str, Any]) -> None
     assert "L2 is cold when a search begins" in texts["report.md"]
     assert "clocked device" in texts["report.html"]
     assert texts["report.html"].count("<svg") == 6
+
+
+def test_passes_share_the_searches_of_a_row_and_are_spread() -> None:
+    plan = Plan.of("cuda", quick=False)
+    found = tasks(plan)
+    paths = [(place, repeat) for place, (task, repeat) in enumerate(found) if task.sweep == "depth"]
+    for name in plan.depths:
+        shares = [repeat for task, repeat in found if task.name == name]
+        assert (len(shares), sum(shares)) == (5, plan.repeat)
+    assert all(repeat == plan.repeat for task, repeat in found if task.sweep != "depth")
+    # Between two passes is about a quarter of the rest.
+    rest = len(plan.widths) + len(plan.graphs)
+    gaps = [after - before - 1 for (before, _), (after, _) in pairwise(paths)]
+    assert sum(gaps) == rest
+    assert sorted(gaps)[-4:] == sorted([rest // 4] * (4 - rest % 4) + [rest // 4 + 1] * (rest % 4))
+
+
+def test_a_later_pass_that_goes_wrong_takes_the_rows_time() -> None:
+    row = {"refused": None, "device_ms": [1.0], "wall_ms": [2.0]}
+    add_pass(row, {"refused": None, "device_ms": [3.0], "wall_ms": [4.0]})
+    assert row == {"refused": None, "device_ms": [1.0, 3.0], "wall_ms": [2.0, 4.0]}
+    add_pass(row, {"refused": "wrong answer: vertex 3 differs"})
+    assert row == {"refused": "wrong answer: vertex 3 differs"}
+    add_pass(row, {"refused": None, "device_ms": [3.0], "wall_ms": [4.0]})
+    assert "device_ms" not in row

@@ -207,11 +207,12 @@ def summarise(study: Study, folder: Path, files: list[str]) -> Report:
         report["paths"] = [
             {
                 "engine": engine,
-                "fixed_us": 1e3 * line.fixed,
                 "us_per_level": 1e3 * line.level,
                 "r_squared": line.r_squared,
+                "fastest_us_per_level": 1e3 * least.level,
+                "fastest_r_squared": least.r_squared,
             }
-            for engine, line in analysis.lines.items()
+            for engine, (line, least) in analysis.lines.items()
         ]
         report["levels"] = [
             {

@@ -19,8 +19,9 @@ Source: C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974 (the 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ Times = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 
+# Paths of at least one such part of the deepest one's levels tell what a level costs.
+DEEP = 8
+
 BASELINE = next(iter(ENGINES))
 """The engine that others are compared with: the first of the table. Its variant has its name."""
 
@@ -51,6 +55,11 @@ GRID_LOADS, GRID_ATOMICS, PACKED_LOADS = 5, 2, 1
 def median(row: Row) -> float:
     """The median device time of a row, in milliseconds."""
     return Timing(tuple(row["device_ms"])).median
+
+
+def fastest(row: Row) -> float:
+    """The least device time of a row, in milliseconds."""
+    return float(min(row["device_ms"]))
 
 
 def mean_frontier(row: Row) -> float:
@@ -279,15 +288,16 @@ class Line:
     r_squared: float
 
 
-def straight_line(rows: Sequence[Row]) -> Line | None:
+def straight_line(rows: Sequence[Row], time: Callable[[Row], float] | None = None) -> Line | None:
     """The line of time against levels through an engine's paths; None if there is none.
 
-    ``r_squared`` is the part of the variance of the medians that the line accounts for.
+    ``time`` says which of a row's, by default the median. ``r_squared`` is the part of the
+    variance of these times that the line accounts for.
     """
     levels = np.array([float(row["levels"]) for row in rows])
     if len(set(levels)) < 3:
         return None
-    times = np.array([median(row) for row in rows])
+    times = np.array([(time or median)(row) for row in rows])
     level, fixed = np.polyfit(levels, times, 1)
     left = float(np.sum((times - fixed - level * levels) ** 2))
     return Line(float(fixed), float(level), 1 - left / float(np.sum((times - times.mean()) ** 2)))
@@ -488,12 +498,19 @@ class Figures:
 
 
 def level_slope(rows: Sequence[Row]) -> float | None:
-    """What a level more costs at the deep end of the depth sweep, in microseconds."""
-    if len(rows) < 2:
-        return None
-    before, last = sorted(rows, key=lambda row: row["levels"])[-2:]
-    levels = last["levels"] - before["levels"]
-    return 1e3 * (median(last) - median(before)) / levels if levels else None
+    """What a level more costs at the deep end of the depth sweep, in microseconds.
+
+    The median of the slopes between any two of the deepest paths, so that no one of them rules.
+    Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
+    """
+    deepest = max((row["levels"] for row in rows), default=0)
+    points = [(row["levels"], median(row)) for row in rows if DEEP * row["levels"] >= deepest]
+    slopes = [
+        1e3 * (there[1] - here[1]) / (there[0] - here[0])
+        for here, there in combinations(sorted(points), 2)
+        if there[0] != here[0]
+    ]
+    return float(np.median(slopes)) if slopes else None
 
 
 def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures) -> Split | None:
@@ -589,13 +606,13 @@ class Analysis:
     """All that is read off a study's times; of a study that was cut short, what there is.
 
     ``simple`` and ``split`` are the models by engine, with one regime and with those of the
-    traces; ``lines`` the straight lines through the depth sweep; ``best`` the engine of the least
-    cost a level at the deep end.
+    traces; ``lines`` the straight lines through the depth sweep, by medians and by the fastest
+    searches; ``best`` the engine of the least cost a level at the deep end.
     """
 
     simple: dict[str, Fit]
     split: dict[str, Fit]
-    lines: dict[str, Line]
+    lines: dict[str, tuple[Line, Line]]
     splits: dict[str, Split]
     best: str | None
 
@@ -618,9 +635,10 @@ def analyse(study: Row) -> Analysis | None:
     lines, splits = {}, {}
     for engine, choice in engines.items():
         rows = swept(searches, engine, DEPTH)
-        line, split = straight_line(rows), split_level(engine, choice, rows, figures)
-        if line is not None:
-            lines[engine] = line
+        split = split_level(engine, choice, rows, figures)
+        line, least = straight_line(rows), straight_line(rows, fastest)
+        if line is not None and least is not None:
+            lines[engine] = line, least
         if split is not None:
             splits[engine] = split
     best = min(splits, key=lambda engine: splits[engine].level) if splits else None

@@ -17,6 +17,9 @@ from persistent_bfs.tiers import NONE
 # One mapping for all searches: the one that is used where none is named.
 ADVANCE = "auto"
 
+# Of the depth sweep in the full form.
+PASSES = 5
+
 
 def _variants() -> dict[str, dict[str, str]]:
     found = {}
@@ -76,6 +79,9 @@ class Plan:
         What L2 holds when a timed search begins.
     repeat : int
         Timed searches a row.
+    passes : int
+        In how many passes, spread over the study, those of the depth sweep are taken: a host has
+        spells of one speed and another, and one spell shall not rule a whole row.
     engines, depths, widths, graphs : tuple of str
         Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite, or files or
         specs of other graphs.
@@ -85,6 +91,7 @@ class Plan:
     quick: bool
     l2: str
     repeat: int
+    passes: int
     engines: tuple[str, ...]
     depths: tuple[str, ...]
     widths: tuple[str, ...]
@@ -94,6 +101,8 @@ class Plan:
         check_l2(self.l2)
         if self.repeat < 1:
             raise ValueError(f"repeat is {self.repeat}; it must be at least 1")
+        if not 1 <= self.passes <= self.repeat:
+            raise ValueError(f"{self.passes} passes of {self.repeat} searches; it must be 1 to all")
 
     @classmethod
     def of(
@@ -128,6 +137,7 @@ class Plan:
             quick,
             l2,
             repeat,
+            min(PASSES, repeat) if timed and not quick else 1,
             tuple(
                 name
                 for name, how in VARIANTS.items()

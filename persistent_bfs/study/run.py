@@ -14,7 +14,7 @@ from persistent_bfs.measure import describe_clocks, describe_environment
 from persistent_bfs.study import primitives
 from persistent_bfs.study.model import BASELINE, median
 from persistent_bfs.study.plan import VARIANTS, Plan
-from persistent_bfs.study.sweeps import GRAPHS, Task, search_rows, tasks
+from persistent_bfs.study.sweeps import GRAPHS, Task, add_pass, search_rows, tasks
 
 Study = dict[str, Any]
 Progress = Callable[[str, int, int], None]
@@ -80,26 +80,35 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
     tell = progress or (lambda _description, _done, _total: None)
     searched = tasks(plan)
     total = len(primitives.PRIMITIVES) + len(searched) * len(plan.engines)
+    done = 0
     tell("compiling", 0, total)
     device.compile(primitives.CONFIG)
     clocks = {"before": describe_clocks(device.info)}
     rows: list[dict[str, Any]] = []
-    searches: list[dict[str, Any]] = []
+    searches: dict[tuple[str, str, str], dict[str, Any]] = {}
     incomplete = None
     try:
-        for kept, row in _measured(device, plan, searched, tell, total):
-            (searches if kept else rows).append(row)
+        for row in _measured(device, plan, searched, tell, total):
+            done += 1
+            if "primitive" in row:
+                rows.append(row)
+                continue
+            key = row["sweep"], row["name"], row["engine"]
+            if key in searches:
+                add_pass(searches[key], row)
+            else:
+                searches[key] = row
     except (KeyboardInterrupt, DeviceError, CompileError) as why:
         if not rows:
             raise
-        missing = total - len(rows) - len(searches)
         incomplete = {
             "reason": " ".join(str(why).split()) or "interrupted",
             "interrupted": isinstance(why, KeyboardInterrupt),
-            "missing": missing,
+            "missing": total - done,
             "of": total,
         }
-    keep_two_timelines(searches)
+    kept = list(searches.values())
+    keep_two_timelines(kept)
     clocks["after"] = describe_clocks(device.info)
     info = device.info
     return rounded(
@@ -113,26 +122,26 @@ def take(device: Device, plan: Plan, *, progress: Progress | None = None) -> Stu
             "clocks": clocks,
             "incomplete": incomplete,
             "primitives": rows,
-            "searches": searches,
+            "searches": kept,
         }
     )
 
 
 def _measured(
-    device: Device, plan: Plan, searched: list[Task], tell: Progress, total: int
-) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Rows as they are measured, each with whether it is a search's and not a primitive's."""
+    device: Device, plan: Plan, searched: list[tuple[Task, int]], tell: Progress, total: int
+) -> Iterator[dict[str, Any]]:
+    """Rows as they are measured, of the primitives and then of searches."""
     done = 0
     effort = primitives.Effort.of(device.info.kind, plan.quick)
     with primitives.Bench(device, effort) as bench:
         for primitive in primitives.PRIMITIVES.values():
             tell(primitive.title, done, total)
-            yield False, primitives.measure_primitive(bench, primitive)
+            yield primitives.measure_primitive(bench, primitive)
             done += 1
-    for task in searched:
+    for task, repeat in searched:
         tell(f"{task.name}: preparing", done, total)
-        for row in search_rows(device, plan, task):
-            yield True, row
+        for row in search_rows(device, plan, task, repeat):
+            yield row
             done += 1
             tell(f"{task.name}, {row['engine']}", done, total)
 

@@ -66,13 +66,27 @@ class Task:
         return graph, 0, bfs_reference(graph, 0), False
 
 
-def tasks(plan: Plan) -> list[Task]:
-    """What a plan searches, in order."""
-    return [
-        Task(sweep, name)
-        for sweep, names in ((DEPTH, plan.depths), (WIDTH, plan.widths), (GRAPHS, plan.graphs))
-        for name in names
-    ]
+def tasks(plan: Plan) -> list[tuple[Task, int]]:
+    """What a plan searches, in order, and with how many timed searches a row.
+
+    The passes of the depth sweep are spread: between two of them is a part of all the rest.
+
+    Examples
+    --------
+    >>> rest = ("grid:1x2", "grid:2x1"), ("maze",)
+    >>> plan = Plan("cuda", True, "warm", 5, 2, (), ("path:1",), *rest)
+    >>> [(task.name, repeat) for task, repeat in tasks(plan)]
+    [('path:1', 3), ('grid:1x2', 5), ('grid:2x1', 5), ('maze', 5), ('path:1', 2)]
+    """
+    rest = [(Task(WIDTH, name), plan.repeat) for name in plan.widths]
+    rest += [(Task(GRAPHS, name), plan.repeat) for name in plan.graphs]
+    found: list[tuple[Task, int]] = []
+    for number in range(plan.passes):
+        share = (plan.repeat - number - 1) // plan.passes + 1
+        found += [(Task(DEPTH, name), share) for name in plan.depths]
+        parts = max(plan.passes - 1, 1)
+        found += rest[len(rest) * number // parts : len(rest) * (number + 1) // parts]
+    return found
 
 
 def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
@@ -87,7 +101,7 @@ def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
     return found
 
 
-def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
+def search_rows(device: Device, plan: Plan, task: Task, repeat: int) -> Iterator[Row]:
     """Search one graph by every engine of the plan; a row as soon as it is measured."""
     graph, source, expected, stands_in = task.load()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -104,7 +118,8 @@ def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
     }
     for engine in plan.engines:
         try:
-            yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
+            how = {"repeat": repeat, "l2": plan.l2}
+            yield common | _row(device, engine, graph, source, expected, task.sweep, **how)
             continue
         except (LaunchTooLarge, DeviceMemoryError) as why:
             reason = str(why)
@@ -133,18 +148,16 @@ def _compile(device: Device, config: Config) -> None:
 
 def _row(
     device: Device,
-    plan: Plan,
     engine: str,
     graph: Graph,
     source: int,
     expected: ReferenceSearch,
     sweep: str,
+    **timing: Any,
 ) -> Row:
     how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
     with BFS(graph, **how) as session:
-        measured = measure(
-            session, source, repeat=plan.repeat, expected=expected.distances, l2=plan.l2
-        )
+        measured = measure(session, source, expected=expected.distances, **timing)
         shape, config = session.shape, session.config
     with BFS(graph, trace=True, **how) as session:
         traced = session.run(source)
@@ -172,6 +185,18 @@ def _row(
         "regimes": regimes(trace),
         "trace": _trace(trace) if sweep == GRAPHS else None,
     }
+
+
+def add_pass(row: Row, more: Row) -> None:
+    """Add the samples of a later pass to a row; one that has none now has none at all."""
+    if row["refused"]:
+        return
+    if more["refused"]:
+        row.clear()
+        row.update(more)
+        return
+    for clock in ("device_ms", "wall_ms"):
+        row[clock] = row[clock] and row[clock] + more[clock]
 
 
 def _samples(measured: Measurement) -> Row:

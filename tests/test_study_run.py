@@ -107,7 +107,8 @@ def test_the_models_are_those_of_the_counters(study: dict[str, Any]) -> None:
     times = {(row["name"], row["engine"]): row["device_ms"][0] for row in study["searches"]}
     for name, split in analysis.splits.items():
         more = times["path:32", name] - times["path:16", name]
-        assert split.level == pytest.approx(1e3 * more / 16)
+        # The last level finds nobody, which shows in the slope to each path but a little.
+        assert split.level == pytest.approx(1e3 * more / 16, rel=1e-3)
     # The naive loop pays a launch a level, by this clock, and the level's own accesses.
     assert analysis.splits["host_loop"].level > LAUNCH_NS / 1e3
     figures = study["primitives"]

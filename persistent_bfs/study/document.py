@@ -266,11 +266,11 @@ def _primitives(study: Row) -> Iterator[Block]:
     yield Picture(
         "primitives",
         draw,
-        "Left: a barrier against the blocks that meet at it: flat up to a few blocks a "
-        "multiprocessor, which is why one cooperative grid can serve narrow and wide levels "
-        "alike. Middle: the launch of a graph against its nodes; past a few nodes the slope is "
-        "what a level in a graph cannot be cheaper than. Right: one access that waits for the one "
-        "before, by the memory that answers.",
+        "Left: a barrier against the blocks that meet at it: as long as it is flat, one "
+        "cooperative grid serves narrow and wide levels alike. Middle: the launch of a graph "
+        "against its nodes; past a few nodes the slope is what a level in a graph cannot be "
+        "cheaper than. Right: one access that waits for the one before, by the memory that "
+        "answers.",
     )
 
 
@@ -707,10 +707,10 @@ def _level(analysis: Analysis) -> Iterator[Block]:
             )
             for engine, split in analysis.splits.items()
         ),
-        "A level of one vertex: the median slope between any two of the deepest paths. The barrier is what the "
-        "engine puts between two levels, by its counters and the primitives; the loads wait for "
-        "one another, at the latency of L2. The rest is instructions, stores, and what the launch "
-        "of a kernel with work takes over an empty one; below zero the two overlap.",
+        "A level of one vertex: the median slope between any two of the deepest paths. The barrier "
+        "is what the engine puts between two levels, by its counters and the primitives; the loads "
+        "wait for one another, at the latency of L2. The rest is instructions, stores, and what "
+        "the launch of a kernel with work takes over an empty one; below zero the two overlap.",
         also=(3, 5),
     )
 

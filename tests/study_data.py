@@ -8,7 +8,14 @@ from typing import Any
 from persistent_bfs.config import ENGINES
 from persistent_bfs.study.plan import VARIANTS, Plan
 from persistent_bfs.study.primitives import PRIMITIVES
-from persistent_bfs.study.run import FORMAT, VERSION, describe_engines, keep_two_timelines
+from persistent_bfs.study.run import (
+    FORMAT,
+    VERSION,
+    describe_engines,
+    keep_two_timelines,
+    rounded,
+)
+from persistent_bfs.study.sweeps import BATCHES
 
 Row = dict[str, Any]
 
@@ -24,6 +31,11 @@ COSTS = {
 # Any engine that is not named there.
 OTHER = (0.05, 0.003, 0.6e-6)
 
+# Milliseconds: a level issued past the end, and a level of a grid's further block.
+EMPTY_LEVELS = {"host_batched": 0.004, "graph_unrolled": 0.0015, "graph_while": 0.001}
+FURTHER_BLOCKS = {"graph_while": 1e-6, "persistent, no tier": 4e-6}
+BLOCKS = 132
+
 POINTS: dict[str, list[tuple[Row, float]]] = {
     "launch_issue": [({"blocks": 1, "threads": 32}, 7.0)],
     "launch_completion": [({"blocks": 1, "threads": 32}, 12.0)],
@@ -34,7 +46,7 @@ POINTS: dict[str, list[tuple[Row, float]]] = {
     "graph_issue": [({"nodes": n}, 3.0) for n in (1, 10, 100)],
     "graph_completion": [({"nodes": n}, 8.0 + 1.5 * n) for n in (1, 10, 100)],
     "graph_device": [({"nodes": n}, 2.0 + 1.5 * n) for n in (1, 10, 100)],
-    "while_turn": [({"nodes": 1}, 5.0)],
+    "while_turn": [({"nodes": n}, 4.0 + n) for n in (1, 4)],
     "grid_sync": [({"blocks": b, "threads": 256}, 1.0) for b in (1, 33, 132)],
     "own_barrier": [({"blocks": b, "threads": 256}, 1.2) for b in (1, 33, 132)],
     "cluster_barrier": [({"blocks": b, "threads": 256}, 0.2 + 0.01 * b) for b in (2, 16)],
@@ -50,6 +62,21 @@ POINTS: dict[str, list[tuple[Row, float]]] = {
 
 def cost(engine: str) -> tuple[float, float, float]:
     return COSTS.get(engine, OTHER)
+
+
+def blocks_of(edges: int) -> int:
+    """Blocks of the grid for a graph of so many arcs: as many as it has use for."""
+    return min(max(BLOCKS, edges // 16_384), 5 * BLOCKS)
+
+
+def true_time(shape: Row, engine: str) -> float:
+    """What a search costs by what is said here, in milliseconds."""
+    fixed, level, edge = cost(engine)
+    levels, edges = shape["levels"], shape["edges"]
+    further = FURTHER_BLOCKS.get(engine, 0.0) * (blocks_of(edges) - BLOCKS)
+    batch = BATCHES.get(engine, 1)
+    empty = EMPTY_LEVELS.get(engine, 0.0) * (-(-levels // batch) * batch - levels)
+    return fixed + levels * (level + further) + empty + edges * edge
 
 
 def path_row(vertices: int) -> Row:
@@ -74,15 +101,14 @@ def grid_row(width: int, height: int) -> Row:
 
 def search(shape: Row, engine: str, noise: float, rng: random.Random, repeat: int = 7) -> Row:
     """A row as a study keeps it, whose time is the engine's cost and some noise."""
-    fixed, level, edge = cost(engine)
     levels, edges = shape["levels"], shape["edges"]
-    time = fixed + level * levels + edge * edges
+    time = true_time(shape, engine)
     # One factor a row, so that medians are off, too, and a little more for each sample.
     off = 1 + rng.uniform(-noise, noise)
     samples = [time * off * (1 + rng.uniform(-noise, noise) / 10) for _ in range(repeat)]
     choice = ENGINES[VARIANTS[engine]["engine"]]
     host = engine == "host_loop"
-    begin = [int(1e6 * level * i) for i in range(levels)]
+    begin = [int(1e6 * cost(engine)[1] * i) for i in range(levels)]
     return {
         **shape,
         "graph": shape["name"],
@@ -93,12 +119,13 @@ def search(shape: Row, engine: str, noise: float, rng: random.Random, repeat: in
         "engine": engine,
         "refused": None,
         "ran": choice.name,
-        "shape": "132 blocks of 256 threads",
+        "shape": "" if host else f"{blocks_of(edges)} blocks of 256 threads",
         "tier": "none",
         "block_threads": 256,
         "launches": levels if host else 1,
         "host_syncs": levels if host else 1,
         "barriers": levels + 1 if choice.cooperative else 0,
+        "batch": BATCHES.get(engine, 1),
         "counts": None,
         "device_ms": samples,
         "wall_ms": [sample + 0.01 for sample in samples],
@@ -163,7 +190,7 @@ def made_study(*, noise: float = 0.02, seed: int = 1, **changes: Any) -> Row:
         "memory_bytes": 1 << 37,
         "l2_bytes": 60 << 20,
     }
-    return {
+    study = {
         "format": FORMAT,
         "version": VERSION,
         "plan": plan,
@@ -171,6 +198,8 @@ def made_study(*, noise: float = 0.02, seed: int = 1, **changes: Any) -> Row:
         "device": {"kind": "cuda", "name": "made GPU", "architecture": "sm_90"},
         "environment": environment,
         "clocks": {"before": clocks, "after": clocks},
+        "incomplete": None,
         "primitives": primitives,
         "searches": searches,
     }
+    return rounded(study)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +147,27 @@ def test_a_run_of_another_gpu_is_refused_unless_asked_for(
     assert "are of another GPU" in output
     assert "--compare-devices" in output
     bench(*how, "--compare-devices")
+
+
+@emulated
+def test_kept_runs_are_compared_as_the_readme_says(tmp_path: Path, kept: dict[str, Any]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\$ pytest-benchmark (compare .*)$", readme, flags=re.M)
+    before = written(tmp_path, kept, {"]": 4.0}).rename(tmp_path / "before.json")
+    written(tmp_path, kept, {}).rename(tmp_path / "run.json")
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest_benchmark", *shlex.split(line)],
+        cwd=before.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    output = answer.stdout + answer.stderr
+    assert answer.returncode == 0, output
+    for row in kept["benchmarks"]:
+        assert f"benchmark '{row['fullname']}': 2 tests" in output
+    assert output.count("(4.00)") >= len(kept["benchmarks"])
 
 
 def test_a_baseline_is_that_of_the_same_test_and_graph() -> None:

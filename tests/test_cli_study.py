@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from study_data import made_study
 
 from persistent_bfs import ENGINES, cli
 from persistent_bfs.device import cuda_problem, emulated_problem
+from persistent_bfs.device.base import DeviceError
+from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.study import run
 from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
 from persistent_bfs.study.suite import SUITE, prepare
@@ -43,9 +46,9 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
 @emulated
 def test_a_quick_study_from_one_end_to_the_other(taken: tuple[Path, dict[str, Any]]) -> None:
     folder, summary = taken
-    assert sorted(path.name for path in folder.iterdir()) == [
-        *("report.html", "report.md", "study.json")
-    ]
+    files = {path.name for path in folder.iterdir()}
+    plots = {"depth.svg", "width.svg", "frontiers.svg"} if HAS_MATPLOTLIB else set()
+    assert files == {"report.html", "report.md", "study.json"} | plots
     study = run.read(folder / "study.json")
     plan = Plan.from_summary(study["plan"])
     assert plan == Plan.of("emulated", quick=True)
@@ -98,8 +101,9 @@ def test_telling_anew_changes_nothing(tmp_path: Path) -> None:
     for _ in range(2):
         result = call("--from", str(kept))
         assert result.exit_code == 0, result.output
-        texts.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
+        texts.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
     assert texts[0] == texts[1]
+    assert {"report.html", "report.md", "depth.svg"} <= texts[0].keys()
     assert kept.read_text() == KEPT.read_text()
 
 
@@ -110,6 +114,9 @@ def test_a_gpus_study_is_summed_up(tmp_path: Path) -> None:
     summary = json.loads(result.stdout)
     assert [row["engine"] for row in summary["models"]] == list(VARIANTS)
     assert all(row["worst"] < 0.05 for row in summary["models"])
+    assert [row["engine"] for row in summary["paths"]] == list(VARIANTS)
+    assert all(row["r_squared"] > 0.98 for row in summary["paths"])
+    assert summary["incomplete"] is None
     table = call("--from", str(kept), "--no-plots").stdout
     assert "made GPU" in table
     assert "µs a level" in table
@@ -121,6 +128,10 @@ def test_a_gpus_study_is_summed_up(tmp_path: Path) -> None:
         (("--from", "nowhere.json"), "nowhere.json"),
         (("--from", str(KEPT), "--quick"), "--from measures nothing: leave out --quick"),
         (("--from", str(KEPT), "--repeat", "3"), "leave out --repeat"),
+        (("--from", str(KEPT), "--engines", "persistent"), "leave out --engines"),
+        (("--from", str(KEPT), "--graphs", "maze"), "leave out --graphs"),
+        (("--engines", "warp_drive"), "unknown engine 'warp_drive'; choose from host_loop"),
+        (("--graphs", "maze,atlantis", "--no-plots"), "the suite's graphs are path-100"),
         (("--from", str(KEPT), "--l2", "cold"), "leave out --l2"),
         (("--from", str(KEPT), "--device", "emulated"), "leave out --device"),
         (("--repeat", "0"), "0 is not in the range x>=1"),
@@ -171,19 +182,137 @@ def test_a_wrong_answer_has_no_time_and_its_own_exit_code(
     right = sweeps.measure
 
     def wrong_once(session: Any, *arguments: Any, **how: Any) -> Any:
-        from dataclasses import replace
-
         found = right(session, *arguments, **how)
         is_it = session.graph.vertices == 4 and session.config.tier != "none"
         return replace(found, problem="vertex 3 differs") if is_it else found
 
     monkeypatch.setattr(sweeps, "measure", wrong_once)
-    small = Plan("emulated", True, "warm", 1, tuple(VARIANTS), depth_specs(2), (), ())
+    small = Plan("emulated", True, "warm", 1, 1, tuple(VARIANTS), depth_specs(2), (), ())
     monkeypatch.setattr(Plan, "of", lambda *_, **__: small)
     result = call("--device", "emulated", "--no-plots", "--out", str(tmp_path))
     assert result.exit_code == 1
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("wrong answer")]
     assert line == "wrong answer: persistent on path:4: vertex 3 differs"
+
+
+@pytest.fixture(name="small")
+def small_fixture(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """A plan of three paths for whatever engines and graphs are asked for; how to take it."""
+    of = Plan.of
+
+    def smaller(kind: str, **how: Any) -> Plan:
+        return replace(of(kind, **how), depths=depth_specs(2), widths=())
+
+    monkeypatch.setattr(Plan, "of", smaller)
+    return ("--device", "emulated", "--quick", "--no-plots")
+
+
+@emulated
+def test_engines_and_graphs_are_those_asked_for(small: tuple[str, ...], tmp_path: Path) -> None:
+    edges = tmp_path / "star.txt"
+    edges.write_text("0 1\n0 2\n0 3\n")
+    graphs = f"words-kjv,grid:3x2,{edges}"
+    how = ("--engines", "persistent,host_loop", "--graphs", graphs, "--out", str(tmp_path / "a"))
+    assert call(*small, *how).exit_code == 0
+    study = run.read(tmp_path / "a" / "study.json")
+    names = ["host_loop", "persistent, no tier", "persistent"]
+    assert study["plan"]["engines"] == list(study["engines"]) == names
+    rows = [row for row in study["searches"] if row["sweep"] == "graphs"]
+    found = {row["name"]: (row["vertices"], row["source"], row["levels"]) for row in rows}
+    assert len(rows) == 3 * len(names)
+    assert found["grid:3x2"] == (6, 1, 3)  # from the first of the largest degree
+    assert found[str(edges)] == (4, 0, 2)
+    assert found["words-kjv"][0] == 5522
+    assert "grid:3x2" in (tmp_path / "a" / "report.md").read_text()
+    assert call(*small, "--graphs", "none", "--out", str(tmp_path / "b")).exit_code == 0
+    assert "None was searched." in (tmp_path / "b" / "report.md").read_text()
+
+
+@emulated
+def test_an_interrupted_study_keeps_what_was_measured(
+    small: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sweeps = sys.modules["persistent_bfs.study.sweeps"]
+    right, done = sweeps.measure, []
+
+    def impatient(*arguments: Any, **how: Any) -> Any:
+        done.append(arguments)
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        return right(*arguments, **how)
+
+    monkeypatch.setattr(sweeps, "measure", impatient)
+    result = call(*small, "--out", str(tmp_path))
+    assert result.exit_code == 130
+    study = run.read(tmp_path / "study.json")
+    total = 17 + len(VARIANTS) * (3 + len(study["plan"]["graphs"]))
+    assert len(study["primitives"]) == 17
+    assert len(study["searches"]) == 3
+    assert study["incomplete"] == {
+        "reason": "interrupted",
+        "interrupted": True,
+        "missing": total - 20,
+        "of": total,
+    }
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("incomplete: ")]
+    assert line == f"incomplete: {total - 20} of {total} measurements missing: interrupted"
+    assert "This study is not complete" in (tmp_path / "report.md").read_text()
+    # Told anew it says the same, and is as incomplete.
+    kept = (tmp_path / "report.md").read_text()
+    again = call("--from", str(tmp_path / "study.json"), "--no-plots")
+    assert again.exit_code == 130
+    assert (tmp_path / "report.md").read_text() == kept
+
+
+@emulated
+def test_before_anything_is_measured_an_interrupt_is_one(
+    small: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.primitives, "measure_primitive", interrupted)
+    result = call(*small, "--out", str(tmp_path))
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "error: interrupted"
+    assert list(tmp_path.iterdir()) == []
+
+
+@emulated
+@pytest.mark.parametrize("alive", [True, False])
+def test_an_engine_that_fails_does_not_end_the_study_unless_the_device_does(
+    small: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, alive: bool
+) -> None:
+    sweeps = sys.modules["persistent_bfs.study.sweeps"]
+    right = sweeps.measure
+
+    def failing(session: Any, *arguments: Any, **how: Any) -> Any:
+        if session.config.engine == "graph_while" and session.graph.vertices == 2:
+            if not alive:
+                monkeypatch.setattr(EmulatedDevice, "stream", gone)
+            raise DeviceError("the graph fell apart")
+        return right(session, *arguments, **how)
+
+    def gone(_: Any) -> Any:
+        raise DeviceError("the device is gone")
+
+    monkeypatch.setattr(sweeps, "measure", failing)
+    result = call(*small, "--graphs", "none", "--out", str(tmp_path))
+    assert result.exit_code == 3
+    study = run.read(tmp_path / "study.json")
+    refused = [row for row in study["searches"] if row["refused"]]
+    if alive:
+        assert [(row["engine"], row["refused"]) for row in refused] == [
+            ("graph_while", "failed: the graph fell apart")
+        ]
+        assert len(study["searches"]) == 3 * len(VARIANTS)
+        assert study["incomplete"] is None
+        assert "failed: graph_while on path:2: the graph fell apart" in result.stderr
+    else:
+        assert refused == []
+        assert len(study["searches"]) == len(VARIANTS) + list(VARIANTS).index("graph_while")
+        assert study["incomplete"]["reason"] == "the graph fell apart"
+        assert "measurements missing: the graph fell apart" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["cuda", "emulated"])

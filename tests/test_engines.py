@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,7 +35,7 @@ from persistent_bfs.config import (
     tier_conflict,
 )
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.device.base import Device, DeviceError, RepeatedDiscovery
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
 
@@ -321,7 +322,24 @@ def test_the_naive_claim_runs_with_every_mapping_and_keeps_distances_right(devic
     expected = bfs_reference(graph, 0).distances
     for advance in ADVANCES:
         with _session(graph, device, "persistent", advance, claim="naive") as search:
-            np.testing.assert_array_equal(search.run(0).distances, expected)
+            problem = None
+            try:
+                distances = search.run(0).distances
+            except RepeatedDiscovery as error:
+                problem = str(error)
+            if problem is None:
+                np.testing.assert_array_equal(distances, expected)
+                continue
+        # A GPU's threads race in earnest: each vertex found twice finds others twice, until the
+        # frontiers outgrow their queue. That is what must be said, then.
+        assert device.info.kind == "cuda"
+        told = re.match(
+            r"persistent: the naive claim put (\d+) vertices into frontiers, more than the queue's "
+            r"(\d+)\b.*use the cas claim$",
+            problem,
+        )
+        assert told is not None, problem
+        assert int(told[1]) > int(told[2]) >= graph.vertices
 
 
 def test_no_claim_is_untested() -> None:

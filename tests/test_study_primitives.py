@@ -93,9 +93,13 @@ def test_a_graph_is_one_launch_whatever_its_nodes(rows: Rows) -> None:
 
 
 def test_a_while_node_turns_as_often_as_it_is_told(rows: Rows) -> None:
-    (point,) = rows["while_turn"]
-    assert point["launches"] == 1
-    assert counts(point, "plain_loads") == counts(point, "plain_stores") == point["repeats"] == 4
+    assert [point["point"] for point in rows["while_turn"]] == [{"nodes": 1}, {"nodes": 2}]
+    for point in rows["while_turn"]:
+        assert point["launches"] == 1
+        assert counts(point, "plain_loads") == counts(point, "plain_stores") == 4
+        assert point["repeats"] == 4
+        # A warp a node and turn, each of whose threads ends once: so the other nodes did run.
+        assert counts(point, "fiber_switches") == 32 * 4 * point["point"]["nodes"]
 
 
 def test_barriers_are_waited_for_as_often_as_said(rows: Rows) -> None:

@@ -10,14 +10,16 @@ from click.core import ParameterSource
 
 from persistent_bfs.cli.options import (
     AT_LEAST_1,
+    Names,
     device_option,
     json_option,
     l2_option,
     verbose_option,
 )
 from persistent_bfs.cli.output import Report, present, progress_bar, published
-from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.program import INTERRUPTED, NO_DEVICE, WRONG, bad_input, say
 from persistent_bfs.cli.searches import kernel_device
+from persistent_bfs.config import ENGINES
 
 if TYPE_CHECKING:
     from persistent_bfs.study.run import Study
@@ -38,6 +40,18 @@ KEPT = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--against", type=KEPT, help="Put another study.json beside it, if it was measured alike."
 )
+@click.option(
+    "--engines",
+    type=Names(ENGINES, "engine"),
+    default="all",
+    show_default=True,
+    help="Engines to measure.",
+)
+@click.option(
+    "--graphs",
+    metavar="A,B,...|none",
+    help="Graphs to search besides the sweeps: names of the suite, files or specs.",
+)
 @click.option("--repeat", type=AT_LEAST_1, help="Timed searches a row.")
 @l2_option
 @click.option("--plots/--no-plots", default=True, help="Plots need Matplotlib.")
@@ -49,6 +63,8 @@ def command(
     quick: bool,
     kept: Path | None,
     against: Path | None,
+    engines: list[str],
+    graphs: str | None,
     repeat: int | None,
     l2: str,
     plots: bool,
@@ -57,12 +73,13 @@ def command(
 ) -> int:
     """Measure what launches, barriers and levels cost here, and write a report about it.
 
-    Writes report.html (one page that needs nothing else), report.md and study.json. On the
-    emulated device there are counts in place of times.
+    Writes report.html (one page that needs nothing else), report.md with its plots beside it, and
+    study.json. On the emulated device there are counts in place of times. If it is interrupted,
+    what was measured until then is kept and reported.
     """
     from persistent_bfs.study.report import plots_problem, render
     from persistent_bfs.study.run import read
-    from persistent_bfs.study.sweeps import WRONG_ANSWER
+    from persistent_bfs.study.sweeps import FAILED, WRONG_ANSWER
 
     # All that can be refused is refused before anything is measured.
     problem = plots_problem() if plots else None
@@ -72,7 +89,11 @@ def command(
         refuse_measuring()
     with bad_input():
         other = None if against is None else read(against)
-        study = measure_study(device, quick, l2, repeat, other) if kept is None else read(kept)
+        if kept is None:
+            how = {"quick": quick, "l2": l2, "repeat": repeat, "engines": engines}
+            study = measure_study(device, other, graphs=graph_names(graphs), **how)
+        else:
+            study = read(kept)
         mine = "this one" if kept is None else str(kept)
         files = render(study, other=other, names=(mine, str(against)), plots=plots)
     folder = out or (Path(FOLDER) if kept is None else kept.parent)
@@ -84,30 +105,55 @@ def command(
     report = summarise(study, folder, list(files))
     present(report, as_json, "study")
     refused = [row for row in study["searches"] if row["refused"]]
-    wrong = [row for row in refused if row["refused"].startswith(WRONG_ANSWER)]
-    for row in wrong:
-        say(WRONG_ANSWER, f"{row['engine']} on {row['name']}{row['refused'][len(WRONG_ANSWER) :]}")
-    return WRONG if wrong else 0
+    codes = {WRONG_ANSWER: WRONG, FAILED: NO_DEVICE}
+    found = []
+    for kind, code in codes.items():
+        for row in (row for row in refused if row["refused"].startswith(f"{kind}: ")):
+            say(kind, f"{row['engine']} on {row['name']}{row['refused'][len(kind) :]}")
+            found.append(code)
+    cut = study["incomplete"]
+    if cut is not None:
+        say("incomplete", f"{cut['missing']} of {cut['of']} measurements missing: {cut['reason']}")
+        found.append(INTERRUPTED if cut["interrupted"] else NO_DEVICE)
+    return found[0] if found else 0
+
+
+def graph_names(asked: str | None) -> list[str] | None:
+    """The graphs that ``--graphs`` names; each that is none of the suite's is tried at once."""
+    from persistent_bfs.io import read_graph
+    from persistent_bfs.study.suite import CASES
+
+    if asked is None:
+        return None
+    names = [] if asked == "none" else [name.strip() for name in asked.split(",")]
+    for name in names:
+        if name not in CASES:
+            try:
+                read_graph(name)
+            except (OSError, ValueError) as error:
+                raise ValueError(f"{error}; the suite's graphs are {', '.join(CASES)}") from error
+    return list(dict.fromkeys(names))
 
 
 def refuse_measuring() -> None:
     """Refuse options that say how to measure where nothing is measured."""
     context = click.get_current_context()
-    for name in ("quick", "repeat", "l2", "device"):
+    for name in ("quick", "engines", "graphs", "repeat", "l2", "device"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.ClickException(f"--from measures nothing: leave out --{name}")
 
 
-def measure_study(
-    device: str, quick: bool, l2: str, repeat: int | None, other: Study | None
-) -> Study:
-    """Take a study; if it is to be put beside another one, only if that was planned alike."""
+def measure_study(device: str, other: Study | None, **how: Any) -> Study:
+    """Take a study; if it is to be put beside another one, only if that was planned alike.
+
+    ``how`` is what `persistent_bfs.study.plan.Plan.of` takes besides the kind of device.
+    """
     from persistent_bfs.study.comparison import refuse_unequal
     from persistent_bfs.study.plan import Plan
     from persistent_bfs.study.run import take
 
     with kernel_device("study", device) as (opened, chosen), progress_bar() as progress:
-        plan = Plan.of(chosen.kind, quick=quick, l2=l2, repeat=repeat)
+        plan = Plan.of(chosen.kind, **how)
         if other is not None:
             refuse_unequal({"plan": plan.summary(), "searches": []}, other)
         if chosen.kind != "cuda":
@@ -123,6 +169,7 @@ def summarise(study: Study, folder: Path, files: list[str]) -> Report:
     report: dict[str, Any] = {
         "device": study["device"],
         "plan": study["plan"],
+        "incomplete": study["incomplete"],
         "folder": str(folder),
         "files": files,
         "searches": sum(not row["refused"] for row in study["searches"]),
@@ -132,6 +179,7 @@ def summarise(study: Study, folder: Path, files: list[str]) -> Report:
             if row["refused"]
         ],
         "models": None,
+        "paths": None,
         "levels": None,
         "best": None,
     }
@@ -155,6 +203,16 @@ def summarise(study: Study, folder: Path, files: list[str]) -> Report:
                 ],
             }
             for engine, model in analysis.models.items()
+        ]
+        report["paths"] = [
+            {
+                "engine": engine,
+                "us_per_level": 1e3 * line.level,
+                "r_squared": line.r_squared,
+                "fastest_us_per_level": 1e3 * least.level,
+                "fastest_r_squared": least.r_squared,
+            }
+            for engine, (line, least) in analysis.lines.items()
         ]
         report["levels"] = [
             {

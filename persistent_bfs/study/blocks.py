@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,18 +32,27 @@ class Items:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first ``words`` columns hold words, the others numbers; what to see in it."""
+    """A table whose first ``words`` columns hold words, as do those in ``also``; what to see in it.
+
+    The others hold numbers.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str
     words: int = 1
+    also: tuple[int, ...] = ()
+
+    def has_words(self, column: int) -> bool:
+        """Whether a column holds words."""
+        return column < self.words or column in self.also
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: how to draw it under a name, and what to see in it."""
+    """A figure: its name, how to draw it under one, and what to see in it."""
 
+    name: str
     draw: Callable[[str], str]
     caption: str
 
@@ -57,6 +67,8 @@ def number(value: float | None, digits: int = 3) -> str:
     --------
     >>> number(1234567.0), number(12.3456), number(0.0012345), number(None), number(0)
     ('1,234,567', '12.3', '0.00123', '-', '0')
+    >>> number(1.0), number(99.96), number(34.0, 2)
+    ('1.00', '100', '34')
     """
     if value is None:
         return "-"
@@ -64,21 +76,22 @@ def number(value: float | None, digits: int = 3) -> str:
         return "unbounded"
     if value == 0:
         return "0"
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    rounded = f"{value:.{digits}g}"
-    return rounded if "e" not in rounded else f"{value:.10f}".rstrip("0")
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    # Rounding may add a digit before the point.
+    if places > 0 and abs(round(value, places)) >= 10 ** (digits - places):
+        places -= 1
+    return f"{value:,.{max(places, 0)}f}"
 
 
 def percent(part: float, *, sign: bool = False) -> str:
-    """A part as a percentage.
+    """A part as a percentage; no decimals where there are digits enough without.
 
     Examples
     --------
-    >>> percent(0.123), percent(-0.05, sign=True)
-    ('12.3 %', '-5.0 %')
+    >>> percent(0.123), percent(-0.05, sign=True), percent(23.3772, sign=True)
+    ('12.3 %', '-5.0 %', '+2,338 %')
     """
-    return f"{100 * part:{'+' if sign else ''}.1f} %"
+    return f"{100 * part:{'+' if sign else ''},.{1 if abs(part) < 1 else 0}f} %"
 
 
 def told_point(point: Mapping[str, Any]) -> str:

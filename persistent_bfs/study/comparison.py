@@ -16,7 +16,9 @@ from persistent_bfs.study.blocks import (
     told_point,
 )
 from persistent_bfs.study.model import (
+    BLOCK,
     EDGE,
+    EMPTY,
     FIXED,
     LEVEL,
     analyse,
@@ -169,9 +171,13 @@ def _coefficients(here: Row, there: Row, names: tuple[str, str]) -> Table:
             for term, title, scale in (
                 (FIXED, "fixed, µs", 1e3),
                 (LEVEL, "per level, µs", 1e3),
+                (BLOCK, "per level and further block, ns", 1e6),
+                (EMPTY, "per empty level, µs", 1e3),
                 (EDGE, "per edge, ns", 1e6),
             ):
                 pair = model.value(term) * scale, other.value(term) * scale
+                if term in (BLOCK, EMPTY) and not any(pair):
+                    continue
                 rows.append((engine, title, *map(number, pair), _ratio(*pair)))
     return Table(
         ("engine", "coefficient", *names, "ratio"),
@@ -205,6 +211,7 @@ def _ratios(here: Row, there: Row, which: str, label: str, axis: Callable[[Row],
         return plots.ratios(name, lines, label)
 
     return Picture(
+        f"{which}-ratios",
         draw,
         f"The {which} sweep: median time here over median time there. Under 1, this study is the "
         "faster one.",

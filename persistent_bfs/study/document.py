@@ -6,6 +6,7 @@ device told no time there is no word of time here, only counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +25,10 @@ from persistent_bfs.study.blocks import (
 from persistent_bfs.study.comparison import beside
 from persistent_bfs.study.model import (
     BASELINE,
+    BLOCK,
     CONFIDENCE,
     EDGE,
+    EMPTY,
     FIXED,
     LEVEL,
     Analysis,
@@ -33,13 +36,13 @@ from persistent_bfs.study.model import (
     Fit,
     Wins,
     analyse,
-    depth_line,
+    depth_times,
     losses,
     mean_frontier,
     measured_wins,
     median,
     swept,
-    width_line,
+    width_times,
     wins,
 )
 from persistent_bfs.study.sweeps import DEPTH, GRAPHS, WIDTH
@@ -48,6 +51,9 @@ Row = Mapping[str, Any]
 
 # Model errors up to this are small enough to reason with; marked in the plot.
 BOUND = 0.15
+
+# What is ahead by less is not told in short.
+CLEARLY = 1.01
 
 # A model is not believed further beyond the largest search it was fitted to.
 BEYOND = 4
@@ -125,11 +131,22 @@ def _opening(study: Row, analysis: Analysis | None) -> Iterator[Block]:
     if timed:
         rows += [
             ("L2 before a search", plan["l2"]),
-            ("timed searches a row", str(plan["repeat"])),
+            (
+                "timed searches a row",
+                f"{plan['repeat']}, those of the depth sweep in {plan['passes']} passes"
+                if plan["passes"] > 1
+                else str(plan["repeat"]),
+            ),
             ("clocks before", _clocks(study["clocks"]["before"])),
             ("clocks after", _clocks(study["clocks"]["after"])),
         ]
     yield Table(("what", "as found"), tuple(rows), "What was measured, and with what.", words=2)
+    cut = study["incomplete"]
+    if cut is not None:
+        yield Paragraph(
+            f"This study is not complete: {cut['missing']:,} of its {cut['of']:,} measurements are "
+            f"missing ({cut['reason']}). What follows is of those that were made."
+        )
     if analysis is not None:
         yield Heading(2, "In short")
         yield Items(tuple(_in_short(study, analysis)))
@@ -141,7 +158,7 @@ def _clocks(found: Row) -> str:
     return (
         f"{number(found['clocks.sm'], 4)} MHz of {number(found['clocks.max.sm'], 4)}, memory "
         f"{number(found['clocks.mem'], 4)} MHz of {number(found['clocks.max.mem'], 4)}, "
-        f"{number(found['temperature.gpu'])} degrees Celsius"
+        f"{number(found['temperature.gpu'], 2)} degrees Celsius"
     )
 
 
@@ -162,7 +179,8 @@ def _in_short(study: Row, analysis: Analysis) -> Iterator[str]:
         )
     for engine, model in analysis.models.items():
         if engine != BASELINE and BASELINE in analysis.simple:
-            told = _by_depth(study, analysis, engine, BASELINE).told("level")
+            won = _by_depth(study, analysis, engine, BASELINE)
+            told = "-" if won is None else won.told("level").replace("always", "at any depth")
             yield (
                 f"{engine} beats {BASELINE} {told} at a frontier of one vertex; its model is "
                 f"within {percent(model.worst)} of every search of both sweeps."
@@ -172,16 +190,20 @@ def _in_short(study: Row, analysis: Analysis) -> Iterator[str]:
         if not lost:
             yield f"No other engine was faster than {best} at any search."
         else:
+            by = sorted(((median(own) / median(fast), own, fast) for own, fast in lost), key=_first)
             listed = ", ".join(
-                f"{fast['engine']} on {own['name']} by {number(median(own) / median(fast))}"
-                for own, fast in sorted(lost, key=lambda pair: median(pair[1]) / median(pair[0]))[
-                    :6
-                ]
+                f"{fast['engine']} on {own['name']} {number(ratio)} times"
+                for ratio, own, fast in by[-1:-7:-1]
+                if ratio >= CLEARLY
             )
             yield (
-                f"{best} is not the fastest at {len(lost)} of the searches; most clearly: "
-                f"{listed} times."
+                f"{best} is not the fastest at {len(lost)} of the searches"
+                + (f"; most clearly: {listed}." if listed else ", but nowhere by 1 %.")
             )
+
+
+def _first(entry: tuple[float, Row, Row]) -> float:
+    return entry[0]
 
 
 def _barrier(study: Row, figures: Figures) -> float | None:
@@ -189,15 +211,18 @@ def _barrier(study: Row, figures: Figures) -> float | None:
     return figures.nearest("grid_sync", blocks=blocks, threads=256)
 
 
-def _by_depth(study: Row, analysis: Analysis, here: str, there: str) -> Wins:
+def _by_depth(study: Row, analysis: Analysis, here: str, there: str) -> Wins | None:
     """From how many levels of one vertex on one engine's model is under another's."""
     paths = [swept(study["searches"], engine, DEPTH) for engine in (here, there)]
+    if not all(paths):
+        return None
     deepest = [max(rows, key=_levels) for rows in paths]
+    most = BEYOND * int(deepest[0]["levels"])
     mine, other = (
-        depth_line(analysis.models[engine], path)
+        depth_times(analysis.models[engine], path, most)
         for engine, path in zip((here, there), deepest, strict=True)
     )
-    return wins(mine, other, most=BEYOND * int(deepest[0]["levels"]))
+    return wins(mine, other)
 
 
 # Primitives
@@ -209,12 +234,12 @@ def _primitives(study: Row) -> Iterator[Block]:
     for row in study["primitives"]:
         if row["skipped"]:
             rows.append((row["title"], f"not measured: {row['skipped']}", *("",) * 6))
-        for point in row["points"]:
+        for place, point in enumerate(row["points"]):
             timing = Timing(tuple(point["samples"]))
             first, third = timing.quartiles
             rows.append(
                 (
-                    row["title"],
+                    "" if place else row["title"],
                     told_point(point["point"]),
                     row["unit"],
                     number(timing.median),
@@ -239,9 +264,10 @@ def _primitives(study: Row) -> Iterator[Block]:
         return plots.barriers(name, Figures(study["primitives"]))
 
     yield Picture(
+        "primitives",
         draw,
-        "Left: a barrier against the blocks that meet at it; that it hardly grows is why one "
-        "cooperative grid can serve narrow and wide levels alike. Middle: the launch of a graph "
+        "Left: a barrier against the blocks that meet at it: as long as it is flat, one "
+        "cooperative grid serves narrow and wide levels alike. Middle: the launch of a graph "
         "against its nodes; past a few nodes the slope is what a level in a graph cannot be "
         "cheaper than. Right: one access that waits for the one before, by the memory that "
         "answers.",
@@ -302,6 +328,8 @@ def _sweeps(study: Row, analysis: Analysis) -> Iterator[Block]:
     }
     for which, (title, label, axis, caption) in texts.items():
         rows = [row for row in study["searches"] if row["sweep"] == which and row.get("device_ms")]
+        if not rows:
+            continue
         yield Heading(2, title)
         yield _sweep_table(study, which)
 
@@ -317,8 +345,10 @@ def _sweeps(study: Row, analysis: Analysis) -> Iterator[Block]:
             return plots.sweep(name, rows, engines, axis, label, analysis.models)
 
         yield Picture(
+            which,
             draw,
-            f"{caption} Dots are samples, outliers too; marks are medians; lines are the model.",
+            f"{caption} Marks are medians, bars the range of the samples, small dots outliers; "
+            "lines are the model.",
         )
 
 
@@ -370,6 +400,8 @@ def _swept_counts(study: Row) -> Iterator[Block]:
     }
     for which, (title, label, axis) in axes.items():
         rows = [row for row in study["searches"] if row["sweep"] == which and not row["refused"]]
+        if not rows:
+            continue
         yield Heading(2, title)
         yield _count_table(rows)
 
@@ -383,7 +415,7 @@ def _swept_counts(study: Row) -> Iterator[Block]:
 
             return plots.counts(name, rows, study["plan"]["engines"], axis, label)
 
-        yield Picture(draw, captions[which])
+        yield Picture(which, draw, captions[which])
 
 
 def _count_table(rows: Sequence[Row]) -> Table:
@@ -433,18 +465,28 @@ def _rate(model: Fit, regime: str) -> str:
     return "-"
 
 
+MODEL_HEAD = (
+    *("fixed, µs", "per level, µs", "per further block, ns", "per empty level, µs"),
+    *("rate, G edges/s", "typical error", "worst error"),
+)
+
+
 def _models(analysis: Analysis) -> Iterator[Block]:
     yield Heading(2, "Model")
+    if not analysis.simple:
+        yield Paragraph("Too few searches of the sweeps were timed for a model.")
+        return
     yield Paragraph(
-        "T = fixed + levels x per_level + edges / rate, fitted to the medians of both sweeps by "
-        "non-negative least squares of the relative errors. An edge is one arc looked at. In "
-        f"brackets: {CONFIDENCE:.0%} confidence intervals."
+        "T = fixed + levels x (per_level + further blocks x per_block) + empty x per_empty + edges "
+        "/ rate, fitted to the medians of both sweeps by non-negative least squares of the "
+        "relative errors. Further blocks are those of the whole grid beyond the smallest of the "
+        "sweeps, one a multiprocessor: a grid grows with its graph. Empty levels are those that a "
+        "loop issues past the end, because it issues several before anyone looks. An edge is one "
+        f"arc looked at. In brackets: {CONFIDENCE:.0%} confidence intervals; a dash: no search has "
+        "any."
     )
     yield Table(
-        (
-            *("engine", "fixed, µs", "per level, µs", "rate, G edges/s"),
-            *("searches", "typical error", "worst error"),
-        ),
+        ("engine", *MODEL_HEAD),
         tuple(_model_row(engine, model, "") for engine, model in analysis.simple.items()),
         "One set of coefficients an engine. The typical error is the root of the mean square.",
     )
@@ -453,10 +495,7 @@ def _models(analysis: Analysis) -> Iterator[Block]:
     }
     if told_apart:
         yield Table(
-            (
-                *("engine, regime", "fixed, µs", "per level, µs", "rate, G edges/s"),
-                *("searches", "typical error", "worst error"),
-            ),
+            ("engine, regime", *MODEL_HEAD),
             tuple(
                 _model_row(f"{engine}, {regime}", model, regime)
                 for engine, model in told_apart.items()
@@ -466,6 +505,29 @@ def _models(analysis: Analysis) -> Iterator[Block]:
             "own, by the levels and edges that traces count for it. This is the model drawn, where "
             "there is one.",
         )
+    yield Table(
+        (
+            *("engine", "searches", "median: per level, µs", "R²"),
+            *("fastest: per level, µs", "R²"),
+        ),
+        tuple(
+            (
+                engine,
+                f"{sum(residual.sweep == DEPTH for residual in analysis.simple[engine].residuals)}",
+                *(
+                    cell
+                    for line in lines
+                    for cell in (number(1e3 * line.level), f"{line.r_squared:.4f}")
+                ),
+            )
+            for engine, lines in analysis.lines.items()
+            if engine in analysis.simple
+        ),
+        "The depth sweep alone, at one vertex a level: the straight line of time against levels, "
+        "by ordinary least squares, and the part of the variance that it accounts for; through the "
+        "medians, and through each row's fastest search, which is what is left when nothing "
+        "disturbs the host. The deepest searches rule such a line, as they do not rule the model.",
+    )
 
     def draw(name: str) -> str:
         from persistent_bfs.study import plots
@@ -473,10 +535,12 @@ def _models(analysis: Analysis) -> Iterator[Block]:
         return plots.residuals(name, analysis.models, BOUND)
 
     yield Picture(
+        "residuals",
         draw,
         f"What the model leaves over at every search, in the order of the sweeps: depth, then "
         f"width. The band is {BOUND:.0%}. A pattern inside an engine's dots is something the model "
-        "does not know of.",
+        "does not know of; where the host runs the loop, dots scatter as the host's own speed "
+        "does from one search to another.",
     )
     worst = [
         (engine, max(model.residuals, key=lambda residual: abs(residual.relative)))
@@ -505,14 +569,15 @@ def _model_row(name: str, model: Fit, regime: str) -> tuple[str, ...]:
         name,
         _interval(model, FIXED, "", 1e3),
         _interval(model, LEVEL, regime, 1e3),
+        _interval(model, BLOCK, "", 1e6),
+        _interval(model, EMPTY, "", 1e3),
         _rate(model, regime),
-        f"{len(model.residuals)}",
         percent(model.typical),
         percent(model.worst),
     )
 
 
-def told_points(won: Sequence[int], seen: Sequence[int], unit: str) -> str:
+def told_points(won: Sequence[int], seen: Sequence[int], unit: str, units: str = "") -> str:
     """Where, of the points seen, one engine was faster, in words.
 
     Examples
@@ -524,49 +589,52 @@ def told_points(won: Sequence[int], seen: Sequence[int], unit: str) -> str:
     >>> told_points([1, 4], [1, 2, 4], "level")
     'at 1, 4 levels'
     """
+    units = units or f"{unit}s"
     if not won:
         return "never"
     if len(won) == len(seen):
         return "always"
     if list(won) == list(seen[-len(won) :]):
-        return f"from {won[0]:,} {unit}s on"
+        return f"from {won[0]:,} {units} on"
     if list(won) == list(seen[: len(won)]):
-        return Wins(seen[0], won[-1]).told(unit)
-    return f"at {', '.join(f'{point:,}' for point in won)} {unit}s"
+        return Wins(((1, won[-1]),)).told(unit, units)
+    return f"at {', '.join(f'{point:,}' for point in won)} {units}"
 
 
 def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
-    yield Heading(2, "Who overtakes whom")
     searches, engines = study["searches"], list(analysis.simple)
+    if len(engines) < 2:
+        return
+    yield Heading(2, "Who overtakes whom")
     grids = {engine: swept(searches, engine, WIDTH) for engine in engines}
     paths = {engine: swept(searches, engine, DEPTH) for engine in engines}
     widest = max((row for rows in grids.values() for row in rows), key=_mean, default=None)
     rows = []
     for number_, later in enumerate(engines):
         for earlier in engines[:number_]:
-            here, there = analysis.simple[later], analysis.simple[earlier]
             seen = sorted({row["levels"] for row in paths[later]})
             by_depth = _by_depth(study, analysis, later, earlier)
             depth = told_points(
                 sorted(measured_wins(paths[later], paths[earlier], "levels")), seen, "level"
             )
             width = measured = "-"
-            if widest is not None:
-                # In vertices of the frontier, by the edges that each has in the widest grid.
-                degree = widest["edges"] / widest["reached"]
-                lines = [width_line(model, widest["levels"]) for model in (here, there)]
-                mine, its = ((start, slope * degree) for start, slope in lines)
+            if widest is not None and grids[later] and grids[earlier]:
                 regimes = [len(analysis.models[engine].regimes) for engine in (later, earlier)]
                 if max(regimes) == 1:
-                    width = wins(mine, its, most=round(BEYOND * _mean(widest))).told("vertex")
+                    most = round(_mean(widest))
+                    mine, its = (
+                        width_times(analysis.simple[engine], grids[engine], most)
+                        for engine in (later, earlier)
+                    )
+                    width = wins(mine, its).told("vertex", "vertices")
                 measured = _measured_width(grids[later], grids[earlier])
             rows.append(
                 (
                     f"{later} beats {earlier}",
-                    by_depth.told("level"),
+                    "-" if by_depth is None else by_depth.told("level"),
                     depth,
-                    width.replace("vertexs", "vertices"),
-                    measured.replace("vertexs", "vertices"),
+                    width,
+                    measured,
                 )
             )
     levels = "-" if widest is None else f"{widest['levels']:,}"
@@ -577,9 +645,9 @@ def _overtaking(study: Row, analysis: Analysis) -> Iterator[Block]:
         ),
         tuple(rows),
         "By depth: at a frontier of one vertex, by the model that is drawn. By width: vertices in "
-        "the mean frontier; a dash where one of the two has several regimes, for then no one line "
-        f"tells. Both within {BEYOND} times what was measured; measured are the sweeps' own "
-        "points, by medians.",
+        "the mean frontier; a dash where one of the two has several regimes, for then no one model "
+        f"tells. The models by depth up to {BEYOND} times the deepest path, by width up to the "
+        "widest grid; measured are the sweeps' own points, by medians.",
         words=5,
     )
     yield from _losses(study, analysis)
@@ -591,7 +659,7 @@ def _measured_width(here: Sequence[Row], there: Sequence[Row]) -> str:
 
     seen = sorted({row["width"] for row in rounded(here)})
     return told_points(
-        sorted(measured_wins(rounded(here), rounded(there), "width")), seen, "vertex"
+        sorted(measured_wins(rounded(here), rounded(there), "width")), seen, "vertex", "vertices"
     )
 
 
@@ -617,10 +685,13 @@ def _losses(study: Row, analysis: Analysis) -> Iterator[Block]:
             for own, fast in lost
         ),
         f"Where {analysis.best}, which has the cheapest level of one vertex, is not the fastest.",
+        also=(3,),
     )
 
 
 def _level(analysis: Analysis) -> Iterator[Block]:
+    if not analysis.splits:
+        return
     yield Heading(2, "Where a level's time goes")
     yield Table(
         ("engine", "level, µs", "barrier, µs", "by", "loads, µs", "by", "rest, µs"),
@@ -636,10 +707,11 @@ def _level(analysis: Analysis) -> Iterator[Block]:
             )
             for engine, split in analysis.splits.items()
         ),
-        "A level of one vertex: the slope between the two deepest paths. The barrier is what the "
-        "engine puts between two levels, by its counters and the primitives; the loads wait for "
-        "one another, at the latency of L2. The rest is instructions, stores, and what the launch "
-        "of a kernel with work takes over an empty one; below zero the two overlap.",
+        "A level of one vertex: the median slope between any two of the deepest paths. The barrier "
+        "is what the engine puts between two levels, by its counters and the primitives; the loads "
+        "wait for one another, at the latency of L2. The rest is instructions, stores, and what "
+        "the launch of a kernel with work takes over an empty one; below zero the two overlap.",
+        also=(3, 5),
     )
 
     def draw(name: str) -> str:
@@ -648,6 +720,7 @@ def _level(analysis: Analysis) -> Iterator[Block]:
         return plots.splits(name, analysis.splits)
 
     yield Picture(
+        "level",
         draw,
         "The same in bars, the mark being what was measured. Where the whole grid works at a "
         "level, what is read and claimed is the same, and the barrier alone tells engines apart.",
@@ -671,7 +744,7 @@ def _graphs(study: Row, analysis: Analysis) -> Iterator[Block]:
     if not by_graph:
         yield Paragraph("None was searched.")
         return
-    rows = []
+    rows, fast = [], []
     for own in by_graph.values():
         found = {row["engine"]: row for row in own}
         fastest = min(own, key=median)
@@ -682,43 +755,51 @@ def _graphs(study: Row, analysis: Analysis) -> Iterator[Block]:
                 f"{own[0]['vertices']:,}",
                 f"{own[0]['levels']:,}",
                 *(_microseconds(found.get(engine)) for engine in engines),
+            )
+        )
+        fast.append(
+            (
+                _named(own[0]),
                 fastest["engine"],
                 number(median(fastest)),
                 number(Timing(tuple(fastest["wall_ms"])).median),
+                "-" if slowest is None else number(median(slowest)),
                 "-" if slowest is None else number(median(slowest) / median(fastest)),
             )
         )
     yield Table(
-        (
-            *("graph", "vertices", "levels"),
-            *engines,
-            *("fastest", "its ms", "by the host", f"times {BASELINE}"),
-        ),
+        ("graph", "vertices", "levels", *engines),
         tuple(rows),
-        "Microseconds a level of searches of whole graphs, medians, every answer checked; then the "
-        "fastest engine, its milliseconds by the device's clock and by the host's around the "
-        "synchronised call, and how many times as long the baseline takes.",
+        "Microseconds a level of searches of whole graphs, medians, every answer checked.",
+    )
+    yield Table(
+        ("graph", "fastest", "its ms", "by the host's clock", f"{BASELINE}, ms", "times"),
+        tuple(fast),
+        "The fastest engine of each graph: its milliseconds by the device's clock and by the "
+        "host's around the synchronised call, and how many times as long the baseline takes.",
+        words=2,
     )
     predicted = []
     for own in by_graph.values():
         for row in own:
             model = analysis.models.get(row["engine"])
             time = None if model is None else model.predict(row)
-            if row["engine"] in (BASELINE, analysis.best):
+            if time is not None and row["engine"] in (BASELINE, analysis.best):
                 predicted.append(
                     (
                         row["name"],
                         row["engine"],
                         number(median(row)),
                         number(time),
-                        "-" if time is None else percent(time / median(row) - 1, sign=True),
+                        percent(time / median(row) - 1, sign=True),
                     )
                 )
     yield Table(
         ("graph", "engine", "measured, ms", "model, ms", "error"),
         tuple(predicted),
         "What the model, fitted to paths and grids alone, says of these graphs. It knows nothing "
-        "of degrees and of where vertices lie in memory: how far it is off is what those cost.",
+        "of degrees and of where vertices lie in memory: how far it is off is what those cost. "
+        "Searches that took a mapping which the sweeps never took are left out.",
         words=2,
     )
     for name, own in by_graph.items():
@@ -732,12 +813,24 @@ def _graphs(study: Row, analysis: Analysis) -> Iterator[Block]:
             return plots.timeline(label, traced, engines)
 
         yield Picture(
+            f"timeline-{file_name(name)}",
             draw,
             f"{name}: {' beside '.join(row['engine'] for row in traced)}, level by level, by the "
             "device's own clock in a traced search. Left: how far each is after how long. Right: "
             "from one level's beginning to the next, over the frontier in grey: what does not "
             "follow the grey is the loop's.",
         )
+
+
+def file_name(graph: str) -> str:
+    """A graph's name as a part of a file's.
+
+    Examples
+    --------
+    >>> file_name("road:30x30"), file_name("kept/some graph.mtx")
+    ('road-30x30', 'kept-some-graph.mtx')
+    """
+    return re.sub(r"[^\w.-]+", "-", graph, flags=re.ASCII)
 
 
 def _graph_counts(study: Row) -> Iterator[Block]:
@@ -748,6 +841,8 @@ def _graph_counts(study: Row) -> Iterator[Block]:
         return
     yield _count_table(rows)
     traced = [row for row in rows if row["trace"]]
+    if not traced:
+        return
 
     def draw(name: str) -> str:
         from persistent_bfs.study import plots
@@ -755,6 +850,7 @@ def _graph_counts(study: Row) -> Iterator[Block]:
         return plots.frontiers(name, traced)
 
     yield Picture(
+        "frontiers",
         draw,
         "Vertices in the frontier and their edges, level by level: deep graphs have many levels "
         "with little in each, wide ones few with much.",

@@ -2,21 +2,26 @@
 
 The model of a search's time is
 
-    T = fixed + levels x per_level + edges / rate
+    T = fixed + levels x (per_level + further blocks x per_block) + empty x per_empty + edges / rate
 
 fitted by non-negative least squares to the medians of both sweeps, each weighted by the inverse of
 its own time, so that it is relative errors that are squared: short searches count as much as long
-ones. Where the device chose among mappings from level to level, levels and edges of each (a regime)
-have coefficients of their own. Intervals are those of a linear regression with Student's t; a
-coefficient that the data push to zero stays there, and its upper end is what the data still allow.
+ones. Empty levels are those that a loop issues past the search's end, because it issues several
+before anyone looks; further blocks are those of the whole grid beyond the smallest grid of the
+sweeps, for a grid grows with its graph, and so does what it costs to launch it or to bring it
+together. Where the device chose among mappings from level to level, levels and edges of each (a
+regime) have coefficients of their own. Intervals are those of a linear regression with Student's
+t; a coefficient that the data push to zero stays there, and its upper end is what the data still
+allow.
 Source: C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974 (the solver is SciPy's).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,16 +31,20 @@ import scipy.stats
 
 from persistent_bfs.config import ENGINES
 from persistent_bfs.measure import Timing
-from persistent_bfs.study.sweeps import DEPTH, GRAPHS, WIDTH
+from persistent_bfs.study.sweeps import DEPTH, WIDTH
 
 Row = Mapping[str, Any]
+Times = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
+
+# Paths of at least one such part of the deepest one's levels tell what a level costs.
+DEEP = 8
 
 BASELINE = next(iter(ENGINES))
 """The engine that others are compared with: the first of the table. Its variant has its name."""
 
-FIXED, LEVEL, EDGE = "fixed", "level", "edge"
+FIXED, LEVEL, BLOCK, EMPTY, EDGE = "fixed", "level", "block", "empty", "edge"
 
 # Dependent accesses of a level of one vertex, read off the kernels. Whole grids: frontier size,
 # queue, row_offsets, col_indices and distance are read one after another, then the claim and the
@@ -48,6 +57,11 @@ def median(row: Row) -> float:
     return Timing(tuple(row["device_ms"])).median
 
 
+def fastest(row: Row) -> float:
+    """The least device time of a row, in milliseconds."""
+    return float(min(row["device_ms"]))
+
+
 def mean_frontier(row: Row) -> float:
     """Vertices a level, on average."""
     return float(row["reached"]) / float(row["levels"])
@@ -57,8 +71,9 @@ def mean_frontier(row: Row) -> float:
 class Coefficient:
     """A fitted coefficient, in milliseconds, with its confidence interval.
 
-    ``term`` is ``fixed``, ``level`` or ``edge``; ``regime`` the mapping it is of, empty where one
-    coefficient serves all. An end that the data leave open is infinite.
+    ``term`` is ``fixed``, ``level``, ``block`` (a level and further block), ``empty`` (an empty
+    level) or ``edge``; ``regime`` the mapping it is of, empty where one coefficient serves all. An
+    end that the data leave open is infinite.
     """
 
     term: str
@@ -87,11 +102,17 @@ class Residual:
 
 @dataclass(frozen=True)
 class Fit:
-    """An engine's model: its coefficients, and what it leaves over at every search fitted."""
+    """An engine's model: its coefficients, and what it leaves over at every search fitted.
+
+    ``in_tier`` are the mappings whose levels are a tier's, not the whole grid's; ``blocks`` those
+    of the smallest grid fitted, beyond which further ones are counted.
+    """
 
     engine: str
     coefficients: tuple[Coefficient, ...]
     residuals: tuple[Residual, ...]
+    in_tier: frozenset[str] = frozenset()
+    blocks: int = 1
 
     @property
     def worst(self) -> float:
@@ -117,20 +138,45 @@ class Fit:
 
     def predict(self, row: Row) -> float | None:
         """The modelled time of a search, in milliseconds; None if it has a regime unknown here."""
-        found = regimes_of(row, split=self.regimes != ("",))
-        if not set(found) <= set(self.regimes):
+        split = self.regimes != ("",)
+        if split and not set(row["regimes"]) <= set(self.regimes):
             return None
-        return self.value(FIXED) + sum(
-            self.value(LEVEL, regime) * levels + self.value(EDGE, regime) * edges
-            for regime, (levels, edges) in found.items()
-        )
+        counts = counted(row, split=split, in_tier=self.in_tier, least=self.blocks)
+        return sum(self.value(*key) * count for key, count in counts.items())
 
 
-def regimes_of(row: Row, *, split: bool) -> dict[str, tuple[int, int]]:
-    """Levels and edges of a search, by regime, or all together under an empty name."""
-    if not split:
-        return {"": (int(row["levels"]), int(row["edges"]))}
-    return {name: (part["levels"], part["edges"]) for name, part in row["regimes"].items()}
+def grid_blocks(row: Row) -> int:
+    """Blocks of the grid that serves a search's levels; 0 where each launch has its own shape."""
+    return int(row["shape"].split()[0]) if row["shape"] else 0
+
+
+def empty_levels(levels: int, batch: int) -> int:
+    """Levels issued past a search's end, if ``batch`` are issued before anyone looks.
+
+    Examples
+    --------
+    >>> empty_levels(1, 64), empty_levels(64, 64), empty_levels(65, 64), empty_levels(9, 1)
+    (63, 0, 63, 0)
+    """
+    return -levels % batch
+
+
+def counted(
+    row: Row, *, split: bool, in_tier: Collection[str], least: int
+) -> dict[tuple[str, str], int]:
+    """How often a search had what each coefficient stands for, by term and regime."""
+    if split:
+        parts = {name: (part["levels"], part["edges"]) for name, part in row["regimes"].items()}
+    else:
+        parts = {"": (int(row["levels"]), int(row["edges"]))}
+    counts = {(FIXED, ""): 1}
+    for name, (levels, edges) in parts.items():
+        counts[LEVEL, name] = levels
+        counts[EDGE, name] = edges
+    by_grid = sum(part["levels"] for name, part in row["regimes"].items() if name not in in_tier)
+    counts[BLOCK, ""] = by_grid * max(grid_blocks(row) - least, 0)
+    counts[EMPTY, ""] = empty_levels(int(row["levels"]), int(row["batch"]))
+    return counts
 
 
 def solve(
@@ -178,32 +224,36 @@ def solve(
     return found / sizes, np.stack([low / sizes, high / sizes], axis=1)
 
 
-def fit(engine: str, rows: Sequence[Row], *, split: bool = False) -> Fit:
+def fit(
+    engine: str, rows: Sequence[Row], *, split: bool = False, in_tier: Collection[str] = ()
+) -> Fit:
     """Fit an engine's model to searches of it.
 
     Parameters
     ----------
     rows : sequence
-        Rows with ``levels``, ``edges`` and ``device_ms``; with ``split`` also ``regimes``.
+        Rows with ``levels``, ``edges``, ``regimes``, ``shape``, ``batch`` and ``device_ms``.
     split : bool
         Whether each regime has coefficients of its own.
+    in_tier : collection of str
+        Mappings whose levels are a tier's.
 
     Raises
     ------
     ValueError
-        There are fewer rows than the three coefficients of the model.
+        There are fewer rows than the three coefficients that every model has.
     """
     if len(rows) < 3:
         raise ValueError(f"{engine}: {len(rows)} searches are too few for a model of three terms")
-    parts = [regimes_of(row, split=split) for row in rows]
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    keys = [(FIXED, "")] + [(term, name) for name in names for term in (LEVEL, EDGE)]
-    features = np.array(
-        [
-            [1.0] + [float(count) for name in names for count in part.get(name, (0, 0))]
-            for part in parts
-        ]
-    )
+    grids = [grid_blocks(row) for row in rows if not set(row["regimes"]) <= set(in_tier)]
+    least = min((blocks for blocks in grids if blocks), default=1)
+    parts = [counted(row, split=split, in_tier=in_tier, least=least) for row in rows]
+    known = dict.fromkeys(key for part in parts for key in part)
+    # A term that no search has cannot be fitted, and is not shown.
+    keys = [
+        key for key in known if key[0] not in (BLOCK, EMPTY) or any(part.get(key) for part in parts)
+    ]
+    features = np.array([[float(part.get(key, 0)) for key in keys] for part in parts])
     times = np.array([median(row) for row in rows])
     values, intervals = solve(features, times)
     modelled = features @ values
@@ -224,7 +274,33 @@ def fit(engine: str, rows: Sequence[Row], *, split: bool = False) -> Fit:
             )
             for row, measured, model in zip(rows, times, modelled, strict=True)
         ),
+        frozenset(in_tier),
+        least,
     )
+
+
+@dataclass(frozen=True)
+class Line:
+    """The straight line through the depth sweep, by ordinary least squares: milliseconds."""
+
+    fixed: float
+    level: float
+    r_squared: float
+
+
+def straight_line(rows: Sequence[Row], time: Callable[[Row], float] | None = None) -> Line | None:
+    """The line of time against levels through an engine's paths; None if there is none.
+
+    ``time`` says which of a row's, by default the median. ``r_squared`` is the part of the
+    variance of these times that the line accounts for.
+    """
+    levels = np.array([float(row["levels"]) for row in rows])
+    if len(set(levels)) < 3:
+        return None
+    times = np.array([(time or median)(row) for row in rows])
+    level, fixed = np.polyfit(levels, times, 1)
+    left = float(np.sum((times - fixed - level * levels) ** 2))
+    return Line(float(fixed), float(level), 1 - left / float(np.sum((times - times.mean()) ** 2)))
 
 
 def swept(searches: Iterable[Row], engine: str, *sweeps: str) -> list[Row]:
@@ -239,93 +315,106 @@ def swept(searches: Iterable[Row], engine: str, *sweeps: str) -> list[Row]:
     ]
 
 
-def fits(searches: Sequence[Row], engines: Iterable[str], *, split: bool) -> dict[str, Fit]:
-    """The model of every engine that was timed at enough searches of the two sweeps."""
+def fits(searches: Sequence[Row], engines: Mapping[str, Row], *, split: bool) -> dict[str, Fit]:
+    """The model of every engine that was timed at enough searches of the two sweeps.
+
+    ``engines`` are their rows as the study kept them.
+    """
     found = {}
-    for engine in engines:
+    for engine, choice in engines.items():
         rows = swept(searches, engine, DEPTH, WIDTH)
         if len(rows) >= 3:
-            found[engine] = fit(engine, rows, split=split)
+            found[engine] = fit(engine, rows, split=split, in_tier=choice["in_tier"])
     return found
 
 
 @dataclass(frozen=True)
 class Wins:
-    """From which whole number on, and up to which, one line lies under another; None: no end.
+    """Where one time is under another: ranges of whole numbers, from the first to the last.
 
-    ``first`` is None if it never does.
+    ``None`` for a last one says that there is no end to it.
     """
 
-    first: int | None
-    last: int | None = None
+    ranges: tuple[tuple[int, int | None], ...]
 
-    def told(self, unit: str, least: int = 1) -> str:
-        """In words.
+    def told(self, unit: str, units: str = "") -> str:
+        """In words; ``units`` is the plural, if it is not made by an s.
 
         Examples
         --------
-        >>> Wins(3).told("level"), Wins(1, 20).told("level"), Wins(1).told("level")
-        ('from 3 levels on', 'up to 20 levels', 'always')
-        >>> Wins(None).told("level")
-        'never'
+        >>> Wins(((3, None),)).told("level"), Wins(((1, 20),)).told("level")
+        ('from 3 levels on', 'up to 20 levels')
+        >>> Wins(((1, None),)).told("level"), Wins(()).told("level")
+        ('always', 'never')
+        >>> Wins(((1, 1), (5, 9), (20, None))).told("vertex", "vertices")
+        'up to 1 vertex, from 5 to 9 vertices, from 20 vertices on'
         """
-        if self.first is None:
+        units = units or f"{unit}s"
+        if not self.ranges:
             return "never"
-        if self.last is not None:
-            return f"up to {self.last:,} {unit}{'' if self.last == 1 else 's'}"
-        if self.first <= least:
+        if self.ranges == ((1, None),):
             return "always"
-        return f"from {self.first:,} {unit}s on"
+        parts = []
+        for first, last in self.ranges:
+            if last is None:
+                parts.append(f"from {first:,} {units} on")
+            else:
+                up_to = f"{last:,} {unit if last == 1 else units}"
+                parts.append(f"up to {up_to}" if first == 1 else f"from {first:,} to {up_to}")
+        return ", ".join(parts)
 
 
-def wins(
-    here: tuple[float, float], there: tuple[float, float], *, least: int = 1, most: int = 1 << 31
-) -> Wins:
-    """Where ``intercept + slope * x`` of one line is under that of another.
-
-    Parameters
-    ----------
-    here, there : (intercept, slope)
-    least, most : int
-        The smallest and largest x that is of interest.
+def wins(here: Times, there: Times) -> Wins:
+    """Where one engine's times are under another's, both for 1, 2, 3 ... of something.
 
     Examples
     --------
-    >>> wins((10, 1), (2, 4))
-    Wins(first=3, last=None)
-    >>> wins((2, 4), (10, 1))
-    Wins(first=1, last=2)
+    >>> x = np.arange(1, 100)
+    >>> wins(10 + 1 * x, 2 + 4 * x), wins(2 + 4 * x, 10 + 1 * x)
+    (Wins(ranges=((3, None),)), Wins(ranges=((1, 2),)))
     """
-    intercept, slope = there[0] - here[0], there[1] - here[1]
-
-    def ahead(x: float) -> bool:
-        return intercept + slope * x > 0
-
-    if slope == 0 or ahead(least) == ahead(most):
-        return Wins(least if ahead(least) else None)
-    crossing = -intercept / slope
-    if slope > 0:
-        first = max(least, math.floor(crossing))
-        return Wins(first if ahead(first) else first + 1)
-    last = math.ceil(crossing)
-    return Wins(least, last if ahead(last) else last - 1)
+    ahead = np.concatenate([[False], here < there, [False]])
+    changes = np.flatnonzero(ahead[1:] != ahead[:-1]) + 1
+    ends = [int(end) for end in changes]
+    ranges = zip(ends[::2], ends[1::2], strict=True)
+    return Wins(tuple((first, None if end > len(here) else end - 1) for first, end in ranges))
 
 
-def depth_line(model: Fit, path: Row) -> tuple[float, float]:
-    """Time against levels of one vertex: intercept and slope in milliseconds.
+def depth_times(model: Fit, path: Row, most: int) -> Times:
+    """Modelled times of 1, 2 ... ``most`` levels of one vertex, in milliseconds.
 
-    ``path`` is the search that says how many edges such a level has, and which regime it is of.
+    ``path`` is the search that says how many edges such a level has, of which regime it is, and
+    how many levels are issued at once.
     """
     regime = ""
     if model.regimes != ("",):
         regime = max(path["regimes"], key=lambda name: path["regimes"][name]["levels"])
+    levels = np.arange(1, most + 1)
     edges = path["edges"] / path["levels"]
-    return model.value(FIXED), model.value(LEVEL, regime) + edges * model.value(EDGE, regime)
+    per_level = model.value(LEVEL, regime) + edges * model.value(EDGE, regime)
+    empty = -levels % int(path["batch"])
+    times: Times = model.value(FIXED) + per_level * levels + model.value(EMPTY) * empty
+    return times
 
 
-def width_line(model: Fit, levels: int) -> tuple[float, float]:
-    """Time against edges a level at a fixed number of levels: intercept and slope."""
-    return model.value(FIXED) + levels * model.value(LEVEL), levels * model.value(EDGE)
+def width_times(model: Fit, grids: Sequence[Row], most: int) -> Times:
+    """Modelled times at a mean frontier of 1, 2 ... ``most`` vertices and the grids' levels.
+
+    Edges a vertex are those of the widest of ``grids``; blocks are read off between them.
+    """
+    inside = sorted(grids, key=mean_frontier)
+    widest = inside[-1]
+    levels, frontier = int(widest["levels"]), np.arange(1, most + 1)
+    blocks = np.interp(frontier, list(map(mean_frontier, inside)), list(map(grid_blocks, inside)))
+    further = np.maximum(blocks - model.blocks, 0)
+    edges = frontier * levels * (widest["edges"] / widest["reached"])
+    times: Times = (
+        model.value(FIXED)
+        + levels * (model.value(LEVEL) + model.value(BLOCK) * further)
+        + model.value(EMPTY) * empty_levels(levels, int(widest["batch"]))
+        + model.value(EDGE) * edges
+    )
+    return times
 
 
 def measured_wins(here: Sequence[Row], there: Sequence[Row], axis: str) -> list[int]:
@@ -409,12 +498,19 @@ class Figures:
 
 
 def level_slope(rows: Sequence[Row]) -> float | None:
-    """What a level more costs at the deep end of the depth sweep, in microseconds."""
-    if len(rows) < 2:
-        return None
-    before, last = sorted(rows, key=lambda row: row["levels"])[-2:]
-    levels = last["levels"] - before["levels"]
-    return 1e3 * (median(last) - median(before)) / levels if levels else None
+    """What a level more costs at the deep end of the depth sweep, in microseconds.
+
+    The median of the slopes between any two of the deepest paths, so that no one of them rules.
+    Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
+    """
+    deepest = max((row["levels"] for row in rows), default=0)
+    points = [(row["levels"], median(row)) for row in rows if DEEP * row["levels"] >= deepest]
+    slopes = [
+        1e3 * (there[1] - here[1]) / (there[0] - here[0])
+        for here, there in combinations(sorted(points), 2)
+        if there[0] != here[0]
+    ]
+    return float(np.median(slopes)) if slopes else None
 
 
 def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures) -> Split | None:
@@ -428,7 +524,7 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
     if level is None:
         return None
     row = max(rows, key=lambda row: row["levels"])
-    threads, turns = row["block_threads"], choice["levels_per_turn"]
+    threads, turns = row["block_threads"], row["batch"]
     levels = row["levels"]
     barriers, launches, syncs = (
         row[name] / levels for name in ("barriers", "launches", "host_syncs")
@@ -439,7 +535,7 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
     if in_tier:
         barrier, by = _tier_barrier(main, row, figures)
     elif choice["cooperative"]:
-        each = figures.nearest("grid_sync", blocks=_blocks(row["shape"]), threads=threads)
+        each = figures.nearest("grid_sync", blocks=grid_blocks(row) or 1, threads=threads)
         barrier, by = each and each * barriers, f"{barriers:.2f} barriers of the grid"
     elif launches >= 0.5 and syncs >= 0.5:
         each = figures.median("round_trip")
@@ -449,11 +545,7 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
         both = None if each is None or wait is None else each * launches + wait * syncs
         barrier, by = both, f"{launches:.2f} queued launches, {syncs:.2f} round trips"
     elif choice["while_nodes"] and row["ran"] == choice["engine"]:
-        node, turn = figures.per_node(), figures.median("while_turn")
-        each = None
-        if node is not None and turn is not None:
-            each = node + (turn - node) / turns
-        barrier, by = each, f"a node, and a turn every {turns}"
+        barrier, by = _turn_part(turns, figures), f"a node, and a turn every {turns}"
     else:
         barrier, by = figures.per_node(), "a graph's node"
     load = figures.median("dependent_load", memory="L2")
@@ -467,9 +559,13 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
     return Split(engine, level, barrier, by, loads, loads_by)
 
 
-def _blocks(shape: str) -> int:
-    """Blocks of a launch shape as it prints itself."""
-    return int(shape.split()[0]) if shape else 1
+def _turn_part(turns: int, figures: Figures) -> float | None:
+    """A level's part of a WHILE node's turn of so many levels, a node each, in microseconds."""
+    whole = figures.median("while_turn", nodes=turns)
+    if whole is not None:
+        return whole / turns
+    node, turn = figures.per_node(), figures.median("while_turn")
+    return None if node is None or turn is None else node + (turn - node) / turns
 
 
 def _tier_barrier(mapping: str, row: Row, figures: Figures) -> tuple[float | None, str]:
@@ -507,14 +603,16 @@ def losses(searches: Sequence[Row], engine: str) -> list[tuple[Row, Row]]:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that is read off a study's times.
+    """All that is read off a study's times; of a study that was cut short, what there is.
 
     ``simple`` and ``split`` are the models by engine, with one regime and with those of the
-    traces; ``best`` the engine of the least cost a level at the deep end.
+    traces; ``lines`` the straight lines through the depth sweep, by medians and by the fastest
+    searches; ``best`` the engine of the least cost a level at the deep end.
     """
 
     simple: dict[str, Fit]
     split: dict[str, Fit]
+    lines: dict[str, tuple[Line, Line]]
     splits: dict[str, Split]
     best: str | None
 
@@ -528,22 +626,26 @@ class Analysis:
 
 
 def analyse(study: Row) -> Analysis | None:
-    """What a study's times say; None where there are none."""
-    searches, engines = study["searches"], study["plan"]["engines"]
-    figures = Figures(study["primitives"])
-    splits = {}
-    for engine in engines:
-        rows = swept(searches, engine, DEPTH)
-        found = split_level(engine, study["engines"][engine], rows, figures)
-        if found is not None:
-            splits[engine] = found
-    simple = fits(searches, engines, split=False)
-    if not simple:
+    """What a study's times say; None where the device tells no time."""
+    if study["plan"]["kind"] != "cuda":
         return None
+    searches = study["searches"]
+    engines = {engine: study["engines"][engine] for engine in study["plan"]["engines"]}
+    figures = Figures(study["primitives"])
+    lines, splits = {}, {}
+    for engine, choice in engines.items():
+        rows = swept(searches, engine, DEPTH)
+        split = split_level(engine, choice, rows, figures)
+        line, least = straight_line(rows), straight_line(rows, fastest)
+        if line is not None and least is not None:
+            lines[engine] = line, least
+        if split is not None:
+            splits[engine] = split
     best = min(splits, key=lambda engine: splits[engine].level) if splits else None
-    return Analysis(simple, fits(searches, engines, split=True), splits, best)
-
-
-def real_graphs(study: Row) -> list[Row]:
-    """The rows of the suite's graphs."""
-    return [row for row in study["searches"] if row["sweep"] == GRAPHS]
+    return Analysis(
+        fits(searches, engines, split=False),
+        fits(searches, engines, split=True),
+        lines,
+        splits,
+        best,
+    )

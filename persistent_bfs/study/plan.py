@@ -5,7 +5,7 @@ Two studies can be compared only if their plans are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -16,6 +16,9 @@ from persistent_bfs.tiers import NONE
 
 # One mapping for all searches: the one that is used where none is named.
 ADVANCE = "auto"
+
+# Of the depth sweep in the full form.
+PASSES = 5
 
 
 def _variants() -> dict[str, dict[str, str]]:
@@ -76,14 +79,19 @@ class Plan:
         What L2 holds when a timed search begins.
     repeat : int
         Timed searches a row.
+    passes : int
+        In how many passes, spread over the study, those of the depth sweep are taken: a host has
+        spells of one speed and another, and one spell shall not rule a whole row.
     engines, depths, widths, graphs : tuple of str
-        Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite.
+        Names from `VARIANTS`; specs of the two sweeps; names of cases of the suite, or files or
+        specs of other graphs.
     """
 
     kind: str
     quick: bool
     l2: str
     repeat: int
+    passes: int
     engines: tuple[str, ...]
     depths: tuple[str, ...]
     widths: tuple[str, ...]
@@ -93,20 +101,35 @@ class Plan:
         check_l2(self.l2)
         if self.repeat < 1:
             raise ValueError(f"repeat is {self.repeat}; it must be at least 1")
+        if not 1 <= self.passes <= self.repeat:
+            raise ValueError(f"{self.passes} passes of {self.repeat} searches; it must be 1 to all")
 
     @classmethod
-    def of(cls, kind: str, *, quick: bool, l2: str = "warm", repeat: int | None = None) -> Plan:
-        """What suits a kind of device: on an emulated one, small graphs searched once."""
+    def of(
+        cls,
+        kind: str,
+        *,
+        quick: bool,
+        l2: str = "warm",
+        repeat: int | None = None,
+        engines: Collection[str] | None = None,
+        graphs: Sequence[str] | None = None,
+    ) -> Plan:
+        """What suits a kind of device: on an emulated one, small graphs searched once.
+
+        ``engines`` are names of the table of engines, with their variants; ``graphs`` names of the
+        suite, files or specs in place of the suite's.
+        """
         timed = kind == "cuda"
         if timed and quick:
             depth, width, levels = 12, 512, 1024
-            graphs: tuple[str, ...] = ("grid-512x512", "luxembourg", "words-kjv", "kron-10")
+            usual: tuple[str, ...] = ("grid-512x512", "luxembourg", "words-kjv", "kron-10")
         elif timed:
             depth, width, levels = 14, 4096, 8192
-            graphs = tuple(case.name for case in SUITE if not case.small or not case.deep)
+            usual = tuple(case.name for case in SUITE if not case.small or not case.deep)
         else:
             depth, width, levels = (5, 8, 16) if quick else (8, 32, 64)
-            graphs = ("grid-32x32", "kron-10") if quick else tuple(c.name for c in SUITE if c.small)
+            usual = ("grid-32x32", "kron-10") if quick else tuple(c.name for c in SUITE if c.small)
         if repeat is None:
             repeat = (7 if quick else 15) if timed else 1
         return cls(
@@ -114,10 +137,15 @@ class Plan:
             quick,
             l2,
             repeat,
-            tuple(VARIANTS),
+            min(PASSES, repeat) if timed and not quick else 1,
+            tuple(
+                name
+                for name, how in VARIANTS.items()
+                if engines is None or how["engine"] in engines
+            ),
             depth_specs(depth),
             width_specs(width, levels),
-            graphs,
+            usual if graphs is None else tuple(graphs),
         )
 
     def summary(self) -> dict[str, Any]:

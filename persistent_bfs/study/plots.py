@@ -1,7 +1,9 @@
 """The study's plots, each one SVG element to be put into a page.
 
 The same figures always give the same bytes: identifiers are salted and prefixed by hand, and
-nothing tells the date. Text stays text, so that it can be searched and is printed sharp.
+nothing tells the date. Text stays text, so that it can be searched and is printed sharp. What
+many points take is kept small: a row's samples are one bar and its outliers, and coordinates are
+told to a hundredth of a point.
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from persistent_bfs.measure import Timing
 from persistent_bfs.study.model import Figures, Fit, Split, median
 
 Row = Mapping[str, Any]
@@ -24,6 +30,7 @@ STYLE = {
     "svg.hashsalt": "persistent_bfs",
     "svg.fonttype": "none",
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with Matplotlib, so that all machines draw alike
     "font.size": 9,
     "axes.grid": True,
     "axes.axisbelow": True,
@@ -38,7 +45,7 @@ COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#5
 MARKERS = "os^vDPX*"
 
 # More points of a timeline than this are not seen apart.
-POINTS = 400
+POINTS = 250
 
 
 def _draw(name: str, fill: Callable[[Any], None], width: float = 8.0, height: float = 4.0) -> str:
@@ -50,11 +57,76 @@ def _draw(name: str, fill: Callable[[Any], None], width: float = 8.0, height: fl
         figure.savefig(file, format="svg", metadata=NO_METADATA)
     text = file.getvalue()
     text = text[text.index("<svg") :].strip()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = _small(text)
     # One page holds several figures, and identifiers are the page's.
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     return re.sub(r'href="#', f'href="#{name}-', text)
+
+
+# Attributes that hold coordinates, and a coordinate that is told too exactly.
+COORDINATES = re.compile(r'\b(d|x|y|x1|x2|y1|y2|points|transform|width|height|viewBox)="([^"]*)"')
+EXACT = re.compile(r"-?\d+\.\d{3,}")
+MARKS = re.compile(r'<g (clip-path="[^"]*")>((?:<use [^>]*/>)+)</g>')
+DOT = re.compile(r"M (\S+) (\S+) L \1 \2(?= |$|\")")
+STYLED = re.compile(r' style="([^"]*)"')
+
+
+def _small(svg: str) -> str:
+    """The same drawing without what no one sees."""
+
+    def shorter(number: re.Match[str]) -> str:
+        told = f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+        return "0" if told == "-0" else told
+
+    def rounded(found: re.Match[str]) -> str:
+        return f'{found[1]}="{EXACT.sub(shorter, " ".join(found[2].split()))}"'
+
+    def once(marks: re.Match[str]) -> str:
+        styles = set(STYLED.findall(marks[2]))
+        if len(styles) != 1:
+            return marks[0]
+        return f'<g {marks[1]} style="{styles.pop()}">{STYLED.sub("", marks[2])}</g>'
+
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.S)
+    svg = COORDINATES.sub(rounded, svg)
+    svg = re.sub(r">\s+<", "><", svg)
+    svg = MARKS.sub(once, svg)
+    svg = DOT.sub(r"M \1 \2 h 0", svg)
+    # Groups are not referred to, nor is text turned by nothing.
+    svg = re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
+    return re.sub(r'<g id="[^"]*"', "\n<g", svg)
+
+
+def _segments(axes: Any, segments: Sequence[tuple[float, float, float, float]], **how: Any) -> None:
+    """Draw many segments as one path; those of no length are dots, as wide as the line."""
+    if not segments:
+        return
+    corners = [[(x0, y0), (x1, y1)] for x0, y0, x1, y1 in segments]
+    codes = [Path.MOVETO, Path.LINETO] * len(segments)
+    path = Path(list(chain.from_iterable(corners)), codes)
+    path.should_simplify = False
+    axes.add_patch(PathPatch(path, fill=False, capstyle="round", **how))
+
+
+def _plain(value: float, _: int = 0) -> str:
+    """A tick's number as it is read, not as a power."""
+    return f"{value:,.10f}".rstrip("0").rstrip(".")
+
+
+def _log_ticks(axis: Any, base: int = 10) -> None:
+    """Ticks of a logarithmic axis as plain numbers; more of them where it is short."""
+    low, high = axis.get_view_interval()
+    subs = (1.0, 2.0, 5.0) if base == 10 and high < 50 * low else (1.0,)
+    axis.set_major_locator(LogLocator(base=base, subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _count_ticks(axis: Any) -> None:
+    """Ticks of an axis of whole things."""
+    axis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_major_formatter(FuncFormatter(_plain))
 
 
 def _looks(engines: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -111,21 +183,27 @@ def sweep(
                         for time, row in zip(times, own, strict=True)
                     ]
                     axes.plot(places, line, color=look["color"], lw=0.9)
-            dots = [
-                (axis(row), sample * 1e3 / row["levels"])
-                for row in own
-                for sample in row["device_ms"]
-            ]
-            level.plot(*zip(*dots, strict=True), ".", color=look["color"], ms=2, alpha=0.5)
+            bars, dots = [], []
+            for row in own:
+                place, timing = axis(row), Timing(tuple(row["device_ms"]))
+                inside = [x for x in timing.samples if x not in timing.outliers]
+                low, high = (1e3 * x / row["levels"] for x in (min(inside), max(inside)))
+                bars.append((place, low, place, high))
+                outside = [1e3 * x / row["levels"] for x in timing.outliers]
+                dots += [(place, x, place, x) for x in outside]
+            _segments(level, bars, color=look["color"], lw=0.8)
+            _segments(level, dots, color=look["color"], lw=1.6, alpha=0.6)
         whole.set_ylabel("ms a search")
         level.set_ylabel("µs a level")
         for axes in (whole, level):
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
             axes.set_xlabel(label)
+            _log_ticks(axes.xaxis, base=4)
+            _log_ticks(axes.yaxis)
         _legend(figure, whole)
 
-    return _draw(name, fill)
+    return _draw(name, fill, width=9.5, height=4.4)
 
 
 def residuals(name: str, models: Mapping[str, Fit], bound: float) -> str:
@@ -143,7 +221,7 @@ def residuals(name: str, models: Mapping[str, Fit], bound: float) -> str:
         axes.set_xticks(range(len(models)), list(models))
         axes.set_ylabel("model above measurement, %")
 
-    return _draw(name, fill, height=3.2)
+    return _draw(name, fill, width=9.5, height=3.2)
 
 
 def splits(name: str, found: Mapping[str, Split]) -> str:
@@ -156,7 +234,7 @@ def splits(name: str, found: Mapping[str, Split]) -> str:
         parts: tuple[tuple[str, str, str], ...] = (
             ("barrier", "#0072b2", ""),
             ("loads", "#e69f00", "//"),
-            ("rest", "#bbbbbb", ".."),
+            ("rest", "#bbbbbb", "\\\\"),
         )
         for part, colour, hatch in parts:
             values = np.array([max(getattr(found[engine], part) or 0.0, 0.0) for engine in engines])
@@ -170,32 +248,43 @@ def splits(name: str, found: Mapping[str, Split]) -> str:
         axes.set_xlabel("µs a level")
         axes.legend()
 
-    return _draw(name, fill, height=0.8 + 0.45 * len(found))
+    return _draw(name, fill, width=9.5, height=0.9 + 0.42 * len(found))
 
 
 def barriers(name: str, figures: Figures) -> str:
     """Barriers against blocks, by threads a block; graphs against nodes; memories' latencies."""
+    titles = {
+        "grid_sync": "cooperative groups",
+        "own_barrier": "one counter",
+        "cluster_barrier": "cluster",
+        "graph_issue": "call returns",
+        "graph_device": "on the device",
+        "graph_completion": "host knows",
+    }
 
     def fill(figure: Any) -> None:
-        grid, graph, memory = figure.subplots(1, 3)
+        grid, graph, memory = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 0.8))
         for number, primitive in enumerate(("grid_sync", "own_barrier", "cluster_barrier")):
             by_threads: dict[int, list[tuple[int, float]]] = {}
             for point, timing in figures.points(primitive):
                 by_threads.setdefault(point["threads"], []).append((point["blocks"], timing.median))
-            for style, (threads, points) in zip(("-", "--", ":"), by_threads.items(), strict=False):
+            styles = ("-", "--", ":") if len(by_threads) > 1 else ("-",)
+            for style, (threads, points) in zip(styles, by_threads.items(), strict=False):
                 grid.plot(
                     *zip(*points, strict=True),
                     style,
                     color=COLOURS[number],
                     marker=MARKERS[number],
                     ms=3,
-                    label=f"{primitive}, {threads}",
+                    label=f"{titles[primitive]}, {threads:,}",
                 )
         grid.set_xscale("log", base=2)
-        grid.set_ylim(bottom=0)
+        _log_ticks(grid.xaxis, base=4)
+        # Room for the legend above what is drawn.
+        grid.set_ylim(0, 1.9 * max(grid.get_ylim()[1], 1e-9))
         grid.set_xlabel("blocks")
         grid.set_ylabel("µs a barrier")
-        grid.legend(title="threads a block", fontsize=6, title_fontsize=6)
+        grid.legend(title="barrier, threads a block", fontsize=6.5, title_fontsize=6.5, ncols=2)
         for number, primitive in enumerate(("graph_issue", "graph_device", "graph_completion")):
             points = [(point["nodes"], t.median) for point, t in figures.points(primitive)]
             if points:
@@ -204,20 +293,24 @@ def barriers(name: str, figures: Figures) -> str:
                     color=COLOURS[number],
                     marker=MARKERS[number],
                     ms=3,
-                    label=primitive,
+                    label=titles[primitive],
                 )
         graph.set_xscale("log")
         graph.set_yscale("log")
-        graph.set_xlabel("nodes")
+        _log_ticks(graph.xaxis)
+        _log_ticks(graph.yaxis)
+        graph.set_xlabel("nodes of a graph")
         graph.set_ylabel("µs a launch")
-        graph.legend(fontsize=6)
+        if graph.lines:
+            graph.legend(fontsize=7)
         loads = [(point["memory"], t.median) for point, t in figures.points("dependent_load")]
         loads += [("atomic", t.median) for _, t in figures.points("dependent_atomic")]
         if loads:
-            memory.bar(*zip(*loads, strict=True), color="#56b4e9")
+            drawn = memory.bar(*zip(*loads, strict=True), color="#56b4e9")
+            memory.bar_label(drawn, fmt="%.0f", fontsize=8)
         memory.set_ylabel("ns a dependent access")
 
-    return _draw(name, fill, width=9.5, height=3.4)
+    return _draw(name, fill, width=9.5, height=3.6)
 
 
 COUNTS = ("launches", "host_syncs", "barriers", "atomics", "lane_slots")
@@ -276,7 +369,8 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
                 took_us[took_us <= 0] = np.nan
                 places, middle = _binned(took_us, step)
                 shown += middle
-                took.plot(places, middle, linestyle="none", ms=3, **looks[row["engine"]])
+                dots = [(x, y, x, y) for x, y in zip(places, middle, strict=True) if np.isfinite(y)]
+                _segments(took, dots, color=colour, lw=2.4 if step > 1 else 4)
         frontier = np.array(rows[0]["trace"]["frontier"], float)
         places, middle = _binned(frontier, max(1, len(frontier) // POINTS))
         below = took.twinx()
@@ -288,13 +382,17 @@ def timeline(name: str, rows: Sequence[Row], engines: Sequence[str]) -> str:
         took.patch.set_visible(False)
         if np.isfinite(shown).any():
             took.set_yscale("log")
+            took.set_ylim(0.7 * np.nanmin(shown), 1.4 * np.nanmax(shown))
+            _log_ticks(took.yaxis)
         took.set_xlabel("level")
         took.set_ylabel("µs to the next level")
         when.set_xlabel("ms since the first level began")
         when.set_ylabel("levels begun")
         when.legend()
+        for axis in (when.yaxis, took.xaxis, below.yaxis):
+            _count_ticks(axis)
 
-    return _draw(name, fill, height=3.2)
+    return _draw(name, fill, width=9.5, height=3.0)
 
 
 def _binned(values: Any, step: int) -> tuple[list[float], list[float]]:

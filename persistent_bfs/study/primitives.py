@@ -66,6 +66,7 @@ class Effort:
     loads: int
     nodes: tuple[int, ...]
     turns: int
+    bodies: tuple[int, ...]
     block_threads: tuple[int, ...]
     grid_threads: tuple[int, ...]
     copy_bytes: int
@@ -76,10 +77,11 @@ class Effort:
         """What suits a kind of device: a few of each where they are counted, not timed."""
         if kind != "cuda":
             few = (1, 3) if quick else (1, 3, 10, 30)
-            return cls(1, 3, 4, 8, few, 3, (32, 128), (32, 64), 1 << 12, 1 << 14)
+            return cls(1, 3, 4, 8, few, 3, (1, 2), (32, 128), (32, 64), 1 << 12, 1 << 14)
         if quick:
             nodes = (1, 10, 100, 1000)
-            return cls(10, 50, 200, 5_000, nodes, 100, (32, 256, 1024), (256,), 1 << 27, 1 << 28)
+            threads = (32, 256, 1024)
+            return cls(*(10, 50, 200, 5_000, nodes, 100, (1, 4), threads, (256,), 1 << 27, 1 << 28))
         return cls(
             samples=30,
             launches=100,
@@ -87,6 +89,7 @@ class Effort:
             loads=20_000,
             nodes=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
             turns=300,
+            bodies=(1, 2, 4, 8),
             block_threads=(32, 64, 128, 256, 512, 1024),
             grid_threads=(32, 256, 1024),
             copy_bytes=1 << 28,
@@ -247,6 +250,26 @@ class Bench:
             with self.device.current():
                 graph.free()
 
+    @contextmanager
+    def turning(self, nodes: int) -> Iterator[Graph]:
+        """Hold a graph whose WHILE node has so many kernels, the last of which counts its turns."""
+
+        def before(stream: Stream) -> None:
+            stream.copy_to_device(self.words, self.turns)
+
+        def body(_: Stream, condition: int) -> None:
+            self.arguments.condition = condition
+            for kernel in ["empty_kernel"] * (nodes - 1) + ["count_turn"]:
+                self.launch(kernel, SMALL)
+
+        with self.device.current():
+            graph = self.device.while_graph(self.stream, before, body, lambda _: None)
+        try:
+            yield graph
+        finally:
+            with self.device.current():
+                graph.free()
+
 
 # A launch that asks for no more than its launch.
 SMALL = LaunchShape(1, WARP_SIZE)
@@ -301,37 +324,27 @@ def _graph(bench: Bench, *, clock: str) -> Iterator[Sample]:
 
 
 def _while(bench: Bench) -> Iterator[Sample]:
-    def before(stream: Stream) -> None:
-        stream.copy_to_device(bench.words, bench.turns)
-
-    def body(_: Stream, condition: int) -> None:
-        bench.arguments.condition = condition
-        bench.launch("count_turn", SMALL)
-
-    with bench.device.current():
-        graph = bench.device.while_graph(bench.stream, before, body, lambda _: None)
-    try:
-        launch = partial(bench.stream.launch_graph, graph)
-        turns = bench.effort.turns
-        bench.turns[0] = 1
-        once = bench.time(launch)
-        bench.turns[0] = 1 + turns
-        many = bench.time(launch)
-    finally:
-        with bench.device.current():
-            graph.free()
-    timing = None
-    if once.device is not None and many.device is not None:
-        one = once.device.median
-        timing = Timing(tuple((sample - one) / turns * US for sample in many.device.samples))
-    yield Sample({"nodes": 1}, timing, many.counters, 1 + turns)
+    for nodes in bench.effort.bodies:
+        with bench.turning(nodes) as graph:
+            launch = partial(bench.stream.launch_graph, graph)
+            turns = bench.effort.turns
+            bench.turns[0] = 1
+            once = bench.time(launch)
+            bench.turns[0] = 1 + turns
+            many = bench.time(launch)
+        timing = None
+        if once.device is not None and many.device is not None:
+            one = once.device.median
+            timing = Timing(tuple((sample - one) / turns * US for sample in many.device.samples))
+        yield Sample({"nodes": nodes}, timing, many.counters, 1 + turns)
 
 
 def _grid(bench: Bench, *, kernel: str) -> Iterator[Sample]:
     multiprocessors = bench.device.info.multiprocessors
     for threads in bench.effort.grid_threads:
         limit = bench.largest(kernel, threads)
-        for blocks in sorted({1, multiprocessors // 4, multiprocessors, 2 * multiprocessors}):
+        sizes = (1, multiprocessors // 4, multiprocessors, 2 * multiprocessors, limit)
+        for blocks in sorted(set(sizes)):
             if 1 <= blocks <= limit:
                 shape = LaunchShape(blocks, threads)
                 repeats = bench.effort.barriers

@@ -1,15 +1,20 @@
-"""The report as text: one HTML page that needs nothing else, and the same in Markdown."""
+"""The report as text: one HTML page that needs nothing else, and the same in Markdown.
+
+The page has its figures in it; Markdown shows them from files of their own.
+"""
 
 from __future__ import annotations
 
 import html
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from persistent_bfs.study.blocks import Block, Heading, Items, Paragraph, Table
+from persistent_bfs.study.blocks import Block, Heading, Items, Paragraph, Picture, Table
 from persistent_bfs.study.document import compose
 from persistent_bfs.study.run import dump
+from persistent_bfs.version import __version__
 
 Row = Mapping[str, Any]
 
@@ -20,18 +25,22 @@ NEEDS_MATPLOTLIB = (
     "--no-plots"
 )
 
+XML = '<?xml version="1.0" encoding="utf-8"?>\n'
+
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
   color: #111; background: #fff; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right;
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums;
+  min-width: 34rem; }
+th, td { padding: 0.15rem 0.5rem; border-bottom: 1px solid #ddd; text-align: right;
   vertical-align: top; }
+th { vertical-align: bottom; } td:not(.word), td:first-child { white-space: nowrap; }
 th.word, td.word { text-align: left; }
 caption, figcaption { caption-side: bottom; text-align: left; color: #444; font-size: 0.9rem;
   padding: 0.4rem 0; max-width: 60rem; }
 .wide { overflow-x: auto; margin: 1rem 0; }
-figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }
+figure { margin: 1.5rem 0; } svg { width: 100%; max-width: 62rem; height: auto; }
 @media print {
   body { font-size: 10pt; margin: 0; max-width: none; }
   figure, tr, h2 { break-inside: avoid; } h2 { break-after: avoid; }
@@ -45,8 +54,21 @@ def plots_problem() -> str | None:
     return None if importlib.util.find_spec("matplotlib") is not None else NEEDS_MATPLOTLIB
 
 
-def to_html(blocks: Iterable[Block], *, plots: bool = True) -> str:
-    """One page: style and figures are in it, and it asks no network for anything."""
+def drawn_with(plots: bool) -> str:
+    """What a report's bytes depend on besides the study: the libraries that draw and fit."""
+    names = ("numpy", "scipy", *(("matplotlib",) if plots else ()))
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in names)
+    return f"persistent_bfs {__version__}, {', '.join(versions)}"
+
+
+def draw_all(blocks: Iterable[Block]) -> dict[str, str]:
+    """Every figure as an SVG element, by its name."""
+    pictures = (block for block in blocks if isinstance(block, Picture))
+    return {picture.name: picture.draw(picture.name) for picture in pictures}
+
+
+def to_html(blocks: Iterable[Block], drawn: Mapping[str, str] | None) -> str:
+    """One page: style and the figures ``drawn`` are in it, and it asks no network for anything."""
     parts: list[str] = []
     title, figures, tables = "", 0, 0
     for block in blocks:
@@ -61,15 +83,15 @@ def to_html(blocks: Iterable[Block], *, plots: bool = True) -> str:
         elif isinstance(block, Table):
             tables += 1
             parts.append(_html_table(block, tables))
-        elif plots:
+        elif drawn is not None:
             figures += 1
             caption = f"<figcaption>Figure {figures}. {_escape(block.caption)}</figcaption>"
-            drawn = block.draw(f"figure-{figures}")
-            parts.append(f"<figure>\n{drawn}\n{caption}\n</figure>")
+            parts.append(f"<figure>\n{drawn[block.name]}\n{caption}\n</figure>")
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="{_escape(drawn_with(drawn is not None))}">\n'
         f"<title>{_escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
@@ -81,7 +103,7 @@ def _escape(text: str) -> str:
 
 def _html_table(table: Table, number: int) -> str:
     def row(cells: Iterable[str], tag: str) -> str:
-        kinds = (' class="word"' if i < table.words else "" for i in range(len(table.head)))
+        kinds = (' class="word"' if table.has_words(i) else "" for i in range(len(table.head)))
         told = (
             f"<{tag}{kind}>{_escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
         )
@@ -96,7 +118,7 @@ def _html_table(table: Table, number: int) -> str:
 
 
 def to_markdown(blocks: Iterable[Block], *, plots: bool = True) -> str:
-    """The same text and tables; figures are told by their captions and are in the page."""
+    """The same text and tables; figures are files beside, and their captions."""
     parts: list[str] = []
     figures = tables = 0
     for block in blocks:
@@ -111,7 +133,8 @@ def to_markdown(blocks: Iterable[Block], *, plots: bool = True) -> str:
             parts += [_markdown_table(block), f"*Table {tables}.* {block.caption}"]
         elif plots:
             figures += 1
-            parts.append(f"*Figure {figures}, in {HTML_FILE}.* {block.caption}")
+            parts.append(f"![Figure {figures}]({block.name}.svg)")
+            parts.append(f"*Figure {figures}.* {block.caption}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -119,7 +142,7 @@ def _markdown_table(table: Table) -> str:
     def row(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    rule = "|" + "".join("---|" if i < table.words else "---:|" for i in range(len(table.head)))
+    rule = "|" + "".join("---|" if table.has_words(i) else "---:|" for i in range(len(table.head)))
     return "\n".join([row(table.head), rule, *map(row, table.rows)])
 
 
@@ -130,9 +153,9 @@ def render(
     names: tuple[str, str] = ("this", "the other"),
     plots: bool = True,
 ) -> dict[str, str]:
-    """The text of ``study.json``, ``report.html`` and ``report.md``, by the file's name.
+    """The text of ``study.json``, ``report.html``, ``report.md`` and the SVGs, by the file's name.
 
-    The same study always gives the same text.
+    The same study and versions of the libraries always give the same text.
 
     Parameters
     ----------
@@ -154,8 +177,10 @@ def render(
     if problem is not None:
         raise ValueError(problem)
     blocks = compose(study, other, names=names)
+    drawn = draw_all(blocks) if plots else None
     return {
         STUDY_FILE: dump(dict(study)),
-        HTML_FILE: to_html(blocks, plots=plots),
+        HTML_FILE: to_html(blocks, drawn),
         MARKDOWN_FILE: to_markdown(blocks, plots=plots),
+        **{f"{name}.svg": f"{XML}{svg}\n" for name, svg in (drawn or {}).items()},
     }

@@ -60,7 +60,14 @@ SUITE = (
     Case("kron-20", "kron:20", MAX_DEGREE, deep=False),
 )
 
+CASES = {case.name: case for case in SUITE}
+
 SMALL = tuple(case for case in SUITE if case.small)
+
+
+def case_of(name: str) -> Case:
+    """The suite's case of a name; else ``name`` is a file or a spec, from its largest degree."""
+    return CASES.get(name) or Case(name, name, MAX_DEGREE)
 
 
 class Prepared(NamedTuple):

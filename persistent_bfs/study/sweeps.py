@@ -7,18 +7,25 @@ chose for how many levels and edges, and on the suite's graphs when each level b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from persistent_bfs.compiler import CompileError
 from persistent_bfs.config import Config
 from persistent_bfs.device.base import (
     Device,
+    DeviceError,
     DeviceInfo,
     DeviceMemoryError,
     LaunchTooLarge,
 )
+from persistent_bfs.engines.graph_unrolled import LEVELS_PER_GRAPH
+from persistent_bfs.engines.graph_while import LEVELS_PER_TURN
+from persistent_bfs.engines.host_batched import LEVELS_PER_LOOK
 from persistent_bfs.graph import Graph
 from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
@@ -26,15 +33,22 @@ from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
 from persistent_bfs.result import LevelTrace
 from persistent_bfs.session import BFS, configure, with_tier
 from persistent_bfs.study.plan import ADVANCE, VARIANTS, Plan
-from persistent_bfs.study.suite import SUITE, prepare
+from persistent_bfs.study.suite import case_of, prepare
 from persistent_bfs.tiers import AUTO
 
 Row = dict[str, Any]
 
 DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
 
-# How the reason begins why a row has no time: its answer was wrong.
-WRONG_ANSWER = "wrong answer"
+# How the reason begins why a row has no time: its answer was wrong, or the search failed.
+WRONG_ANSWER, FAILED = "wrong answer", "failed"
+
+# Levels that an engine issues before anyone looks whether the search is over; one at the others.
+BATCHES: Mapping[str, int] = {
+    "host_batched": LEVELS_PER_LOOK,
+    "graph_unrolled": LEVELS_PER_GRAPH,
+    "graph_while": LEVELS_PER_TURN,
+}
 
 
 @dataclass(frozen=True)
@@ -47,29 +61,32 @@ class Task:
     def load(self) -> tuple[Graph, int, ReferenceSearch, bool]:
         """The graph, its source, what the reference answers, and whether it stands in."""
         if self.sweep == GRAPHS:
-            (case,) = (case for case in SUITE if case.name == self.name)
-            return prepare(case)
+            return prepare(case_of(self.name))
         graph = read_graph(self.name)
         return graph, 0, bfs_reference(graph, 0), False
 
 
-def tasks(plan: Plan) -> list[Task]:
-    """What a plan searches, in order.
+def tasks(plan: Plan) -> list[tuple[Task, int]]:
+    """What a plan searches, in order, and with how many timed searches a row.
 
-    Raises
-    ------
-    ValueError
-        The suite has no graph of a name.
+    The passes of the depth sweep are spread: between two of them is a part of all the rest.
+
+    Examples
+    --------
+    >>> rest = ("grid:1x2", "grid:2x1"), ("maze",)
+    >>> plan = Plan("cuda", True, "warm", 5, 2, (), ("path:1",), *rest)
+    >>> [(task.name, repeat) for task, repeat in tasks(plan)]
+    [('path:1', 3), ('grid:1x2', 5), ('grid:2x1', 5), ('maze', 5), ('path:1', 2)]
     """
-    known = {case.name for case in SUITE}
-    for name in plan.graphs:
-        if name not in known:
-            raise ValueError(f"the suite has no graph {name!r}; it has {', '.join(sorted(known))}")
-    return [
-        Task(sweep, name)
-        for sweep, names in ((DEPTH, plan.depths), (WIDTH, plan.widths), (GRAPHS, plan.graphs))
-        for name in names
-    ]
+    rest = [(Task(WIDTH, name), plan.repeat) for name in plan.widths]
+    rest += [(Task(GRAPHS, name), plan.repeat) for name in plan.graphs]
+    found: list[tuple[Task, int]] = []
+    for number in range(plan.passes):
+        share = (plan.repeat - number - 1) // plan.passes + 1
+        found += [(Task(DEPTH, name), share) for name in plan.depths]
+        parts = max(plan.passes - 1, 1)
+        found += rest[len(rest) * number // parts : len(rest) * (number + 1) // parts]
+    return found
 
 
 def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
@@ -84,11 +101,12 @@ def configs(plan: Plan, graph: Graph, info: DeviceInfo) -> set[Config]:
     return found
 
 
-def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
+def search_rows(device: Device, plan: Plan, task: Task, repeat: int) -> Iterator[Row]:
     """Search one graph by every engine of the plan; a row as soon as it is measured."""
     graph, source, expected, stands_in = task.load()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(device.compile, configs(plan, graph, device.info)))
+        for _ in pool.map(partial(_compile, device), configs(plan, graph, device.info)):
+            pass
     common = {
         "sweep": task.sweep,
         "name": task.name,
@@ -100,27 +118,46 @@ def search_rows(device: Device, plan: Plan, task: Task) -> Iterator[Row]:
     }
     for engine in plan.engines:
         try:
-            yield common | _row(device, plan, engine, graph, source, expected, task.sweep)
-        except (LaunchTooLarge, DeviceMemoryError, WrongAnswer) as refused:
-            wrong = f"{WRONG_ANSWER}: " if isinstance(refused, WrongAnswer) else ""
-            reason = " ".join(str(refused).split())
-            yield common | {"engine": engine, "refused": wrong + reason}
+            how = {"repeat": repeat, "l2": plan.l2}
+            yield common | _row(device, engine, graph, source, expected, task.sweep, **how)
+            continue
+        except (LaunchTooLarge, DeviceMemoryError) as why:
+            reason = str(why)
+        except WrongAnswer as why:
+            reason = f"{WRONG_ANSWER}: {why}"
+        except (DeviceError, CompileError) as why:
+            reason = f"{FAILED}: {why}"
+            _require_alive(device, why)
+        yield common | {"engine": engine, "refused": " ".join(reason.split())}
+
+
+def _require_alive(device: Device, why: Exception) -> None:
+    """Go on after an engine's failure, which says nothing of the others, if the device does."""
+    try:
+        with device.current():
+            device.stream().synchronize()
+    except DeviceError:
+        raise why from None
+
+
+def _compile(device: Device, config: Config) -> None:
+    """Compile ahead; a program that does not compile fails where its engine's turn has come."""
+    with suppress(CompileError):
+        device.compile(config)
 
 
 def _row(
     device: Device,
-    plan: Plan,
     engine: str,
     graph: Graph,
     source: int,
     expected: ReferenceSearch,
     sweep: str,
+    **timing: Any,
 ) -> Row:
     how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
     with BFS(graph, **how) as session:
-        measured = measure(
-            session, source, repeat=plan.repeat, expected=expected.distances, l2=plan.l2
-        )
+        measured = measure(session, source, expected=expected.distances, **timing)
         shape, config = session.shape, session.config
     with BFS(graph, trace=True, **how) as session:
         traced = session.run(source)
@@ -142,11 +179,24 @@ def _row(
         "launches": result.counters.launches,
         "host_syncs": result.counters.host_syncs,
         "barriers": result.counters.barriers,
+        "batch": BATCHES.get(result.engine, 1),
         "counts": result.counters.device or None,
         **_samples(measured),
         "regimes": regimes(trace),
         "trace": _trace(trace) if sweep == GRAPHS else None,
     }
+
+
+def add_pass(row: Row, more: Row) -> None:
+    """Add the samples of a later pass to a row; one that has none now has none at all."""
+    if row["refused"]:
+        return
+    if more["refused"]:
+        row.clear()
+        row.update(more)
+        return
+    for clock in ("device_ms", "wall_ms"):
+        row[clock] = row[clock] and row[clock] + more[clock]
 
 
 def _samples(measured: Measurement) -> Row:

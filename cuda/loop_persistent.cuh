@@ -164,7 +164,7 @@ class PersistentSearch {
   __device__ __forceinline__ void trace_limit() const {
     if constexpr (Policy::trace) {
       Frontier frontier = this_frontier();
-      if (left_at_limit_) frontier.discovered = parameters_.trace[now_.level].frontier_size;
+      if (left_at_limit_) frontier.discovered = FRONTIERS_SIZE;
       trace_begin<Policy>(parameters_, frontier);
     }
   }

@@ -78,6 +78,14 @@ __device__ __forceinline__ unsigned long long multiprocessor_cycles() {
   return now;
 }
 
+// Its low half where wanted, else `otherwise`: one predicated instruction.
+__device__ __forceinline__ unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; @p mov.u32 %0, %%clock;}"
+               : "+r"(otherwise)
+               : "r"(static_cast<unsigned>(wanted)));
+  return otherwise;
+}
+
 // Lane slots are counted on the emulated device only: a GPU would pay for counting them.
 __device__ __forceinline__ void count_lane_slots(unsigned) {}
 
@@ -105,6 +113,9 @@ inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline unsigned long long device_nanoseconds() { return 0; }
 inline unsigned long long multiprocessor_cycles() { return 0; }
+inline unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
+  return wanted ? 0 : otherwise;
+}
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 
 }  // namespace persistent_bfs

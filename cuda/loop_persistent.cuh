@@ -97,8 +97,8 @@ class PersistentSearch {
     if (is_grid_leader()) {
       store_relaxed(stop, load_relaxed(&state_.stop));
       state_.totals[(now_.totals + 2) % 3] = {};
-      trace_begin<Policy>(parameters_, frontier);
     }
+    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier);
     const NextFrontier growing =
         next_frontier(parameters_, now_.begin + frontier.size, next);
     expand_level<Policy>(parameters_, frontier, growing);
@@ -107,7 +107,7 @@ class PersistentSearch {
       complete_level<Policy>(parameters_, frontier, growing, phase);
       barrier_.wait();
     }
-    if (is_grid_leader()) trace_end<Policy>(parameters_, now_.level);
+    if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
     pulling_ = pulls<Policy>(parameters_, frontier);
     stale_ = stale_after<Policy>(frontier);
     has_pulled_ |= pulling_;

@@ -22,7 +22,7 @@ class NarrowTrace {
 
   // Of the run of levels that begins at `now`.
   __device__ __forceinline__ NarrowTrace(const Parameters& parameters, const Position& now)
-      : parameters_(parameters), run_(now.turn), first_(now.level) {}
+      : parameters_(parameters), run_(now.turn), full_(now.level + MOST) {}
 
   // Before the first level.
   __device__ __forceinline__ void enter(int lane) const {
@@ -43,24 +43,20 @@ class NarrowTrace {
 
   // The levels before `level` have been written or are another warp's to write.
   __device__ __forceinline__ void begin(int level) {
-    if constexpr (Policy::trace) first_ = level;
+    if constexpr (Policy::trace) full_ = level + MOST;
   }
 
-  // The level at which those kept must be written, where that is before `end`: a lane is left for
-  // that level's own time.
-  __device__ __forceinline__ int pause(int end) const {
-    if constexpr (!Policy::trace) return end;
-    return end - first_ > MOST ? first_ + MOST : end;
-  }
+  // Whether those kept must be written before `level` is over: it has the last lane.
   __device__ __forceinline__ bool is_full(int level) const {
-    return Policy::trace && level - first_ == MOST;
+    return Policy::trace && level >= full_;
   }
 
   // The levels kept, up to `level`, were run so.
   __device__ __forceinline__ void write(int level, Mapping mapping) {
     if constexpr (Policy::trace) {
       // Asked for here, or nvcc would have the address computed in every level.
-      const int mine = first_ + ((lane_in_warp() - first_) & (WARP_SIZE - 1));
+      const int first = full_ - MOST;
+      const int mine = first + ((lane_in_warp() - first) & (WARP_SIZE - 1));
       if (mine < level) {
         LevelRecord& record = parameters_.trace[mine];
         record.begin_nanoseconds = cycles_;
@@ -69,7 +65,7 @@ class NarrowTrace {
         record.mapping = mapping;
         record.pulled = 0;
       }
-      first_ = level;
+      begin(level);
     }
   }
 
@@ -95,7 +91,7 @@ class NarrowTrace {
 
   const Parameters& parameters_;
   const int run_;  // its number, from 0
-  int first_;      // level that has been kept and not written
+  int full_;       // the level up to which lanes keep what has not been written
   unsigned cycles_ = 0;  // when the level began whose number is this lane's, modulo 32
 };
 

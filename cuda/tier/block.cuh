@@ -92,14 +92,12 @@ struct Block {
     int slots = load_shared_at(spent);
     trace.keep(now.level, lane);
     do {
-      const int pause = trace.pause(max_depth);
       do {
         if (slots <= warp_slots) {
           if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
           if (thread < WARP_SIZE) {
             trace.begin(now.level);
             do {
-              const int warp_pause = trace.pause(max_depth);
               do {
                 slots = warp_level(parameters, here, next, now.level, slots, lane, work);
                 const Slots spent_slots = here;
@@ -107,7 +105,8 @@ struct Block {
                 next = spent_slots;
                 ++now.level;
                 trace.keep(now.level, lane);
-              } while (slots > 0 && slots <= warp_slots && now.level < warp_pause);
+              } while (slots > 0 && slots <= warp_slots && now.level < max_depth &&
+                       !trace.is_full(now.level));
               trace.write(now.level, BY_ONE_WARP);
             } while (Policy::trace && slots > 0 && slots <= warp_slots && now.level < max_depth);
             if (lane == 0) {
@@ -144,7 +143,8 @@ struct Block {
         ++now.level;
         slots = load_shared_at(spent);
         trace.keep(now.level, lane);
-      } while (slots > 0 && slots <= capacity && now.level < pause);
+      } while (slots > 0 && slots <= capacity && now.level < max_depth &&
+               !trace.is_full(now.level));
       if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
       trace.begin(now.level);
     } while (Policy::trace && slots > 0 && slots <= capacity && now.level < max_depth);

@@ -145,10 +145,6 @@ struct Cluster {
       const bool leaves =
           load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
       trace.keep(now.level, lane);
-      if (trace.is_full(now.level)) {
-        if (traces) trace.write(now.level, BY_ONE_CLUSTER);
-        trace.begin(now.level);
-      }
       const shared_address leave_next = leave.at(1 - now.level % 2);
       if (!leaves) {
         if (thread == 0) store_shared_at(cleared, 0);
@@ -167,7 +163,13 @@ struct Cluster {
       // Lanes from `blocks` on repeat those before.
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
-      if (leaves || all == 0) break;
+      if (leaves || all == 0 || trace.is_full(now.level + 1)) {
+        const bool ends = leaves || all == 0;
+        const int begun = now.level + !ends;
+        if (traces) trace.write(begun, BY_ONE_CLUSTER);
+        if (ends) break;
+        trace.begin(begun);
+      }
       const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       // Slots that other blocks are about to read must be visible to them, and slots that they have
@@ -187,10 +189,7 @@ struct Cluster {
       cleared = spent_counter;
       ++now.level;
     }
-    if (traces) {
-      trace.write(now.level, BY_ONE_CLUSTER);
-      trace.leave(now.level, lane);
-    }
+    if (traces) trace.leave(now.level, lane);
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }
 

@@ -148,7 +148,8 @@ struct Cluster {
       const shared_address leave_next = leave.at(1 - now.level % 2);
       if (!leaves) {
         if (thread == 0) store_shared_at(cleared, 0);
-        if (is_leader() && now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+        if (thread == 0 && rank == 0 && now.level % LEVELS_BETWEEN_LOOKS == 0 &&
+            host_wants_stop(parameters)) {
           tell(leave_next);
         }
         SlotVisit<Policy, ClusterBits, CountedReserve> visit{

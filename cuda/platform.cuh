@@ -112,9 +112,9 @@ inline int4 load_row_if(bool wanted, const int4* row, int otherwise) {
 inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline unsigned long long device_nanoseconds() { return 0; }
-inline unsigned long long multiprocessor_cycles() { return 0; }
+inline unsigned long long multiprocessor_cycles() { return simt::ticks(); }
 inline unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
-  return wanted ? 0 : otherwise;
+  return wanted ? static_cast<unsigned>(simt::ticks()) : otherwise;
 }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 

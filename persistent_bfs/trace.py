@@ -55,6 +55,9 @@ def set_times(
         since = (after * nanoseconds_a_cycle).astype(np.uint64)
         records["begin_nanoseconds"][first:end] = began + since[:-1]
         records["end_nanoseconds"][first:end] = began + since[1:]
+        if first > 0:  # the grid's last level was another thread's to see end
+            before = records[first - 1 : first]["end_nanoseconds"]
+            np.minimum(before, records["begin_nanoseconds"][first], out=before)
 
 
 def count_frontiers(

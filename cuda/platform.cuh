@@ -57,6 +57,12 @@ __device__ __forceinline__ int thread_in_block() {
   return thread;
 }
 
+// A value of which nvcc knows nothing: it cannot compute early, nor keep, what depends on it.
+__device__ __forceinline__ int known_here(int value) {
+  asm volatile("mov.u32 %0, %0;" : "+r"(value));
+  return value;
+}
+
 __device__ __forceinline__ int lane_in_warp() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -109,6 +115,7 @@ inline T load_shared(const T* address) {
 inline int4 load_row_if(bool wanted, const int4* row, int otherwise) {
   return wanted ? *row : int4{otherwise, otherwise, otherwise, otherwise};
 }
+inline int known_here(int value) { return value; }
 inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline unsigned long long device_nanoseconds() { return 0; }

@@ -28,8 +28,9 @@ class NarrowTrace {
   __device__ __forceinline__ void enter(int lane) const {
     if constexpr (Policy::trace) {
       if (lane == 0) {
-        clocks().begin_nanoseconds = device_nanoseconds();
-        clocks().begin_cycles = multiprocessor_cycles();
+        RunClocks& clocks = here();
+        clocks.begin_nanoseconds = device_nanoseconds();
+        clocks.begin_cycles = multiprocessor_cycles();
       }
     }
   }
@@ -73,8 +74,9 @@ class NarrowTrace {
   __device__ __forceinline__ void leave(int level, int lane) const {
     if constexpr (Policy::trace) {
       if (lane == 0) {
-        clocks().end_nanoseconds = device_nanoseconds();
-        clocks().end_cycles = multiprocessor_cycles();
+        RunClocks& clocks = here();
+        clocks.end_nanoseconds = device_nanoseconds();
+        clocks.end_cycles = multiprocessor_cycles();
         LevelRecord& next = parameters_.trace[level];
         next.end_nanoseconds = 0;
         next.edges = 0;
@@ -85,8 +87,9 @@ class NarrowTrace {
  private:
   static constexpr int MOST = WARP_SIZE - 1;
 
-  __device__ __forceinline__ RunClocks& clocks() const {
-    return reinterpret_cast<RunClocks*>(parameters_.trace)[parameters_.vertices + 2 - run_];
+  __device__ __forceinline__ RunClocks& here() const {
+    const int place = parameters_.vertices + 2 - known_here(run_);
+    return reinterpret_cast<RunClocks*>(parameters_.trace)[place];
   }
 
   const Parameters& parameters_;

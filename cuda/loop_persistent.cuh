@@ -63,7 +63,8 @@ class PersistentSearch {
     const bool at_limit = left_at_limit_ || now_.count.vertices() > 0;
     if (at_limit) trace_limit();
     state_.depth = at_limit ? now_.level : now_.level - 1;
-    state_.enqueued = keeps_found ? now_.found : now_.begin + static_cast<int>(now_.count.vertices());
+    state_.enqueued =
+        keeps_found ? now_.found : now_.begin + static_cast<int>(now_.count.vertices());
     // A tier that the host stopped at the depth limit may have left no frontier after all.
     const bool stopped = stopped_ || (left_at_limit_ && host_wants_stop(parameters_));
     state_.status = stopped                                              ? STOPPED
@@ -109,8 +110,8 @@ class PersistentSearch {
     if (is_grid_leader()) {
       store_relaxed(stop, load_relaxed(&state_.stop));
       state_.totals[(here + 2) % 3] = {};
-      trace_begin<Policy>(parameters_, frontier);
     }
+    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier);
     // All that the frontier tells of the next level is taken down first: fewer registers are held
     // while it is expanded.
     now_.begin += frontier.size;
@@ -125,7 +126,7 @@ class PersistentSearch {
       complete_level<Policy>(parameters_, frontier, growing, phase);
       barrier_.wait();
     }
-    if (is_grid_leader()) trace_end<Policy>(parameters_, now_.level);
+    if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
     now_.totals = next;
     now_.count = count_of(state_.totals[next]);
     stopped_ = load_relaxed(stop) != 0;
@@ -177,7 +178,7 @@ class PersistentSearch {
   __device__ __forceinline__ void trace_limit() const {
     if constexpr (Policy::trace) {
       Frontier frontier = this_frontier();
-      if (left_at_limit_) frontier.discovered = parameters_.trace[now_.level].frontier_size;
+      if (left_at_limit_) frontier.discovered = FRONTIERS_SIZE;
       trace_begin<Policy>(parameters_, frontier);
     }
   }

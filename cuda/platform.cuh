@@ -57,6 +57,12 @@ __device__ __forceinline__ int thread_in_block() {
   return thread;
 }
 
+// A value of which nvcc knows nothing: it cannot compute early, nor keep, what depends on it.
+__device__ __forceinline__ int known_here(int value) {
+  asm volatile("mov.u32 %0, %0;" : "+r"(value));
+  return value;
+}
+
 __device__ __forceinline__ int lane_in_warp() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -76,6 +82,14 @@ __device__ __forceinline__ unsigned long long multiprocessor_cycles() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
   return now;
+}
+
+// Its low half where wanted, else `otherwise`: one predicated instruction.
+__device__ __forceinline__ unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; @p mov.u32 %0, %%clock;}"
+               : "+r"(otherwise)
+               : "r"(static_cast<unsigned>(wanted)));
+  return otherwise;
 }
 
 // Lane slots are counted on the emulated device only: a GPU would pay for counting them.
@@ -101,10 +115,14 @@ inline T load_shared(const T* address) {
 inline int4 load_row_if(bool wanted, const int4* row, int otherwise) {
   return wanted ? *row : int4{otherwise, otherwise, otherwise, otherwise};
 }
+inline int known_here(int value) { return value; }
 inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline unsigned long long device_nanoseconds() { return 0; }
-inline unsigned long long multiprocessor_cycles() { return 0; }
+inline unsigned long long multiprocessor_cycles() { return simt::ticks(); }
+inline unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
+  return wanted ? static_cast<unsigned>(simt::ticks()) : otherwise;
+}
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 
 }  // namespace persistent_bfs

@@ -13,7 +13,6 @@
 #include "packed_rows.cuh"
 #include "shared_array.cuh"
 #include "position.cuh"
-#include "trace.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
 
@@ -35,11 +34,8 @@ struct Layout {
   int capacity;
 
   static constexpr int SLOT_BYTES = 2 * (16 + 4);  // SLOT_BYTES of persistent_bfs/layout.py
-  // Counters 0 to 2 are a frontier's slots, and rotate; TALLY on are the vertices in them. The
-  // others are the tier's own, from 4 on; the last eight words, from CLOCKS on, are the trace's,
-  // and begin as anything.
+  // Counters 0 to 2 are a frontier's slots, and rotate; those from 4 on are the tier's own.
   static constexpr int COUNTERS = 32;
-  static constexpr int CLOCKS = 24;
 
   __device__ __forceinline__ Slots slots(int which) const {
     return {{begin + which * capacity * 16}, {begin + capacity * (32 + 4 * which)}};
@@ -79,39 +75,13 @@ struct RunningReserve {
   }
 };
 
-// How many vertices a level discovers, for the trace: the next frontier's slots where each vertex
-// has one, and else counted beside them, in shared memory or by a warp that is alone in a register.
-template <class Policy>
-constexpr bool TALLIES = Policy::trace && Policy::has_long_rows;
-
-constexpr int TALLY = 12;  // from a slot counter to that of its vertices
-
-__device__ __forceinline__ shared_address tally_of(shared_address slot_counter) {
-  return slot_counter + 4 * TALLY;
-}
-
-struct SharedTally {
-  shared_address slot_counter;
-
-  __device__ __forceinline__ void add(int vertices, int lane) const {
-    fetch_add_shared_if(lane == 0, tally_of(slot_counter) + 4 * lane, vertices);
-  }
-};
-
-struct RegisterTally {
-  int& vertices;
-
-  __device__ __forceinline__ void add(int more, int) const { vertices += more; }
-};
-
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
 // the next slot is.
-template <class Policy, class Bits, class Reserve, class Tally>
+template <class Policy, class Bits, class Reserve>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
-  Tally tally;
   Slots next;
   int capacity;
   int distance;
@@ -146,7 +116,6 @@ struct SlotVisit {
       if constexpr (Policy::predecessors) parameters.predecessors[v] = source;
     }
     work.found += discovered;
-    if constexpr (TALLIES<Policy>) tally.add(__popc(ballot), lane);
     const bool stored = discovered && slot < capacity;
     next.rows.store_if(stored, slot, first);
     if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
@@ -239,79 +208,5 @@ __device__ __forceinline__ void enter_slots(const typename Policy::Parameters& p
     slots.vertices.store_if(two_slots && slot + 1 < capacity, slot + 1, v);
   }
 }
-
-// The trace of a run of narrow levels, by the tier's leader, at one store a level: when it began,
-// in the multiprocessor's cycles, who ran it and how many vertices it had. What a record holds
-// besides follows when the run is over; its arcs are the frontier's, which the host knows.
-template <class Policy>
-struct NarrowTrace {
-  const typename Policy::Parameters& parameters;
-  const int entry;                // the run's first level
-  const SharedArray<int> clocks;  // 8 words: nanoseconds and cycles, at the run's begin and end
-
-  // Before the first level.
-  __device__ __forceinline__ void enter() const {
-    if constexpr (Policy::trace) tell_time(0);
-  }
-
-  // A level of `vertices` that began at `cycles`.
-  __device__ __forceinline__ void level(int level, unsigned long long cycles, Mapping mapping,
-                                        int vertices) const {
-    if constexpr (Policy::trace) {
-      *reinterpret_cast<int4*>(parameters.trace + level) = {
-          static_cast<int>(cycles), static_cast<int>(cycles >> 32), mapping, vertices};
-    }
-  }
-
-  // After the last level, `level` - 1, which found `vertices`; the block's barrier comes after it.
-  __device__ __forceinline__ void leave(int level, int vertices) const {
-    if constexpr (Policy::trace) {
-      tell_time(4);
-      LevelRecord& next = parameters.trace[level];
-      next.end_nanoseconds = 0;
-      next.edges = 0;
-      next.frontier_size = vertices;
-    }
-  }
-
-  // By the whole of the leader's block, after that: the records as the grid's levels have them, but
-  // that only the last one says when it ended; the others when the next one began.
-  __device__ __forceinline__ void complete(int level) const {
-    if constexpr (Policy::trace) {
-      const unsigned long long first = time(0), last = time(4);
-      const unsigned long long first_cycles = time(2), last_cycles = time(6);
-      const double nanoseconds_a_cycle =
-          static_cast<double>(last - first) /
-          static_cast<double>(last_cycles > first_cycles ? last_cycles - first_cycles : 1);
-      for (int i = entry + thread_in_block(); i < level; i += blockDim.x) {
-        const int4 told = *reinterpret_cast<const int4*>(parameters.trace + i);
-        const unsigned long long cycles =
-            static_cast<unsigned>(told.x) | static_cast<unsigned long long>(told.y) << 32;
-        const double after = static_cast<double>(cycles - first_cycles) * nanoseconds_a_cycle;
-        LevelRecord& record = parameters.trace[i];
-        record.begin_nanoseconds = first + static_cast<unsigned long long>(after);
-        record.end_nanoseconds = i + 1 == level ? last : 0;
-        record.edges = FRONTIERS_OWN;
-        record.frontier_size = told.w;
-        record.mapping = static_cast<short>(told.z);
-        record.pulled = 0;
-      }
-    }
-  }
-
- private:
-  __device__ __forceinline__ void tell_time(int place) const {
-    tell(place, device_nanoseconds());
-    tell(place + 2, multiprocessor_cycles());
-  }
-  __device__ __forceinline__ void tell(int place, unsigned long long value) const {
-    store_shared_at(clocks.at(place), static_cast<int>(value));
-    store_shared_at(clocks.at(place + 1), static_cast<int>(value >> 32));
-  }
-  __device__ __forceinline__ unsigned long long time(int place) const {
-    return static_cast<unsigned>(load_shared_at(clocks.at(place))) |
-           static_cast<unsigned long long>(load_shared_at(clocks.at(place + 1))) << 32;
-  }
-};
 
 }  // namespace persistent_bfs::tier

@@ -2,6 +2,7 @@
 //
 // Compiled in or out by Policy::trace. One thread writes a record when its level begins and clears
 // what others add to in the next record; whatever separates the levels makes that visible in time.
+// Cost: the device's clock takes as long to read as half a narrow level.
 #pragma once
 
 #include "dense.cuh"
@@ -10,7 +11,13 @@
 
 namespace persistent_bfs {
 
-// By the grid's leader, when a level begins.
+// The thread of a persistent grid that writes records: of the warp that is the last to be given
+// anything to do, so that a level of few vertices is under way while the clock is read.
+__device__ __forceinline__ bool is_grid_tracer() {
+  return blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1;
+}
+
+// By one thread, when a level begins.
 template <class Policy>
 __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& parameters,
                                             const Frontier& frontier) {
@@ -38,7 +45,7 @@ __device__ __forceinline__ void trace_block_end(const typename Policy::Parameter
   }
 }
 
-// By the leader of a persistent grid, past the barrier that ends the level.
+// By one thread of a persistent grid, past the barrier that ends the level.
 template <class Policy>
 __device__ __forceinline__ void trace_end(const typename Policy::Parameters& parameters,
                                           int level) {

@@ -74,11 +74,13 @@ enum Mapping : short {
   BY_TOPOLOGY = 7
 };
 
-// In a record's edges: those of its frontier's vertices, uncounted.
+// What a record says of a frontier that was not counted: the host counts its vertices by their
+// distances, and their arcs.
+constexpr int FRONTIERS_SIZE = -1;
 constexpr unsigned long long FRONTIERS_OWN = ~0ull;
 
-// One level of a trace. Times are the device's own clock; one of a tier's levels may have no end
-// but the next one's begin.
+// One level of a trace. Times are the device's own clock. A tier's level has FRONTIERS_OWN edges,
+// the low half of its multiprocessor's clock for a begin, and no end.
 struct LevelRecord {
   unsigned long long begin_nanoseconds;
   unsigned long long end_nanoseconds;
@@ -86,6 +88,16 @@ struct LevelRecord {
   int frontier_size;
   short mapping;  // a Mapping
   short pulled;   // whether unvisited vertices looked for parents
+};
+
+// A tier's run of levels, by both clocks. Records of levels fill a trace from its front, these from
+// its back. They never meet: between two runs is a level of at least two vertices, so that levels
+// and runs are at most one more than the vertices, and a trace has room for two more than that.
+struct RunClocks {
+  unsigned long long begin_nanoseconds;
+  unsigned long long begin_cycles;
+  unsigned long long end_nanoseconds;
+  unsigned long long end_cycles;
 };
 
 // What the host tells one launch, by value.

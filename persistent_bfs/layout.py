@@ -31,7 +31,8 @@ NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 # cuda/tier/slots.cuh: what a block's shared memory holds beside the visited bits.
 SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 128
 
-FRONTIERS_OWN = 2**64 - 1  # in a trace record's edges: those of its vertices, uncounted
+# What a trace record says of a frontier's vertices and arcs where nobody counted them.
+FRONTIERS_SIZE, FRONTIERS_OWN = -1, 2**64 - 1
 
 NO_DEPTH_LIMIT = 2**31 - 1
 
@@ -144,5 +145,15 @@ LEVEL_RECORD = np.dtype(
         ("frontier_size", np.int32),
         ("mapping", np.int16),
         ("pulled", np.int16),
+    ]
+)
+
+# In the same buffer, from its end.
+RUN_CLOCKS = np.dtype(
+    [
+        ("begin_nanoseconds", np.uint64),
+        ("begin_cycles", np.uint64),
+        ("end_nanoseconds", np.uint64),
+        ("end_cycles", np.uint64),
     ]
 )

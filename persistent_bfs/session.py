@@ -35,6 +35,7 @@ from persistent_bfs.reorder import NO_ORDER, Relabelling, Reordering
 from persistent_bfs.reorder import reorder as reordered
 from persistent_bfs.result import BFSResult, Counters, Fetch, LevelTrace
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
+from persistent_bfs.trace import count_frontiers, runs_of, set_times, tier_levels
 
 # Of a graph without larger degrees, a level's size alone can choose the mapping.
 EVEN_DEGREE = layout.EVEN_DEGREE
@@ -453,17 +454,16 @@ class BFS:
     def _complete(self, records: npt.NDArray[Any]) -> None:
         """Fill in what a tier leaves out of its levels' records, to be short about them."""
         assert self._workspace is not None
-        own = records["edges"] == layout.FRONTIERS_OWN
-        if own.any():
-            distances = self._workspace["distances"].to_host()
-            reached = distances >= 0
-            edges = np.bincount(
-                distances[reached], weights=self.graph.degrees[reached], minlength=len(records)
-            )
-            records["edges"][own] = edges[: len(records)][own].astype(np.uint64)
-        begins, ends = records["begin_nanoseconds"], records["end_nanoseconds"]
-        goes_on = own[:-1] & (ends[:-1] == 0)
-        ends[:-1][goes_on] = begins[1:][goes_on]
+        buffer = self._workspace["trace"]
+        own = tier_levels(records)
+        runs = runs_of(own)
+        if runs:
+            # The last run's clocks come first of those at the end of the buffer.
+            clocks = buffer.to_host(len(runs), start=buffer.count - len(runs))
+            set_times(records, runs, clocks.view(layout.RUN_CLOCKS)[::-1])
+        if (records["frontier_size"] == layout.FRONTIERS_SIZE).any():
+            distances = self._later("distances")()
+            count_frontiers(records, own, distances, self.graph.degrees)
 
     def _mapping(self, record: Any) -> str:
         """The mapping a level was expanded with; a pull is always a thread a vertex."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,22 @@ import pytest
 @pytest.fixture(name="graph_file")
 def graph_file_fixture() -> Callable[[str], Path]:
     return graphs.graph_file
+
+
+@pytest.fixture
+def seed_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Let kernels be compiled from a copy of the device code with one piece of it changed."""
+    from persistent_bfs import compiler
+
+    def seed(file: str, right: str, wrong: str) -> None:
+        folder = tmp_path / "cuda"
+        shutil.copytree(compiler.source_folder(), folder)
+        text = (folder / file).read_text(encoding="utf-8")
+        assert text.count(right) == 1
+        (folder / file).write_text(text.replace(right, wrong), encoding="utf-8")
+        monkeypatch.setattr(compiler, "source_folder", lambda: folder)
+
+    return seed
 
 
 @pytest.hookimpl(trylast=True)

@@ -162,6 +162,7 @@ def test_layouts_are_the_compilers() -> None:
         "SearchRequest": layout.SEARCH_REQUEST.itemsize,
         "SearchState": layout.SEARCH_STATE.itemsize,
         "LevelRecord": layout.LEVEL_RECORD.itemsize,
+        "RunClocks": layout.RUN_CLOCKS.itemsize,
         "LaunchArguments": ctypes.sizeof(layout.LaunchArguments),
         "SearchParameters<int>": ctypes.sizeof(layout.SearchParameters),
         "SearchParameters<long long>": ctypes.sizeof(layout.SearchParameters),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path, undirected
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, EngineOptions, Graph, compiler, read_graph
+from persistent_bfs import BFS, EngineOptions, Graph, read_graph
 from persistent_bfs.compiler import compile_emulated
 from persistent_bfs.config import (
     ADVANCES,
@@ -434,21 +433,6 @@ SEEDED = {
 }
 
 
-@pytest.fixture
-def seed_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
-    """Let kernels be compiled from a copy of the device code with one piece of it changed."""
-
-    def seed(file: str, right: str, wrong: str) -> None:
-        folder = tmp_path / "cuda"
-        shutil.copytree(compiler.source_folder(), folder)
-        text = (folder / file).read_text(encoding="utf-8")
-        assert text.count(right) == 1
-        (folder / file).write_text(text.replace(right, wrong), encoding="utf-8")
-        monkeypatch.setattr(compiler, "source_folder", lambda: folder)
-
-    return seed
-
-
 @pytest.mark.parametrize("fault", SEEDED)
 def test_a_race_seeded_in_a_tier_is_caught(
     fault: str, seed_fault: Callable[[str, str, str], None]
@@ -473,7 +457,7 @@ def test_one_word_to_leave_by_instead_of_two_gives_wrong_answers(
     [
         (
             "tier/block.cuh",
-            "growing, thread, work);\n      __syncthreads();",
+            "growing, thread, work);\n        __syncthreads();",
             "growing, thread, work);",
             r"divergent barrier: .*block\.cuh",
         ),

@@ -463,6 +463,8 @@ def test_uploads_take_any_array(bench):
     buffer = bench.device.upload(array, "strided")
     assert np.array_equal(buffer.to_host(), array.ravel())
     assert np.array_equal(buffer.to_host(2), [5, 4])
+    assert np.array_equal(buffer.to_host(start=1), array.ravel()[1:])
+    assert np.array_equal(buffer.to_host(1, start=1), [4])
     assert bench.device.upload(np.empty(0, np.int32), "empty").to_host().size == 0
 
 

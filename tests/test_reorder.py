@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from click.testing import CliRunner
 from devices import KERNEL_DEVICES
-from loops import LOOPS, how
+from loops import LOOPS, how, narrow_mappings
 
 from persistent_bfs import BFS, ORDERS, DeviceError, Graph, cli, read_graph
 from persistent_bfs import reorder as module
@@ -290,6 +290,20 @@ def test_traces_are_those_of_the_graph_as_it_is(device: Device | str) -> None:
             rows.append([(row.level, row.frontier, row.edges, row.mapping) for row in trace])
     assert [edges for _, _, edges, _ in rows[0]] == [1, 99, 10_584, 51_413, 8_817, 48, 2]
     assert rows.count(rows[0]) == len(ORDERS)
+
+
+@pytest.mark.parametrize("loop", ["persistent+block", "persistent+cluster"])
+def test_a_tiers_arcs_are_those_of_the_graph_as_it_is(loop: str) -> None:
+    # Rows of one arc to four, in another place in every order.
+    graph = read_graph("maze:20x20")
+    distances = bfs_reference(graph, 7).distances
+    arcs = np.bincount(distances[distances >= 0], weights=graph.degrees[distances >= 0])
+    for name in ORDERS:
+        with BFS(graph, **how(loop), device="emulated", reorder=name, trace=True) as search:
+            trace = search.run(7).trace
+            assert trace is not None
+            assert {row.mapping for row in trace} <= narrow_mappings(loop)
+            assert [row.edges for row in trace] == arcs.tolist()
 
 
 def test_the_tier_is_chosen_by_the_graph_as_the_caller_numbers_it() -> None:

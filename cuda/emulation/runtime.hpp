@@ -94,5 +94,6 @@ void relaxed_store_point(void* address, std::size_t bytes);
 void fence();
 void pause();  // lets others run
 void count_lane_slots(unsigned slots);
+unsigned long long ticks();  // one more each time: no clock, but later is more
 
 }  // namespace simt

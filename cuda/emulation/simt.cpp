@@ -249,6 +249,11 @@ void pause() { sync_point(run.launch->schedule != REPLAY); }
 
 void count_lane_slots(unsigned slots) { run.counters.lane_slots += slots; }
 
+unsigned long long ticks() {
+  static unsigned long long told = 0;
+  return ++told;
+}
+
 }  // namespace simt
 
 int simt_launch(void (*kernel)(const void* const*), const void* const* arguments,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "tier_slots.cuh"
+#include "tier_trace.cuh"
 #include "visited_bits.cuh"
 
 namespace persistent_bfs::tier {
@@ -77,87 +78,81 @@ struct Block {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(Layout::CLOCKS)}};
-    int vertices = size;  // of this frontier, to whoever speaks to the trace
-    if (is_leader()) {
-      begin_work(parameters);
-      trace.enter();
-    }
+    NarrowTrace<Policy> trace{parameters, now};
+    const bool in_last_warp = thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
+    if (is_leader()) begin_work(parameters);
     __syncthreads();
+    if (in_last_warp) trace.enter(lane);
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
                         CountedReserve{spent}, lane);
     __syncthreads();
     const int warp_slots = capacity < WARP_SLOTS ? capacity : WARP_SLOTS;
     int slots = load_shared_at(spent);
+    trace.keep(now.level, lane);
     do {
-      if (slots <= warp_slots) {
-        if (thread < WARP_SIZE) {
-          do {
+      do {
+        if (slots <= warp_slots) {
+          if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
+          if (thread < WARP_SIZE) {
+            trace.begin(now.level);
+            do {
+              do {
+                slots = warp_level(parameters, here, next, now.level, slots, lane, work);
+                const Slots spent_slots = here;
+                here = next;
+                next = spent_slots;
+                ++now.level;
+                trace.keep(now.level, lane);
+              } while (slots > 0 && slots <= warp_slots && now.level < max_depth &&
+                       !trace.is_full(now.level));
+              trace.write(now.level, BY_ONE_WARP);
+            } while (Policy::trace && slots > 0 && slots <= warp_slots && now.level < max_depth);
             if (lane == 0) {
-              trace.level(now.level, multiprocessor_cycles(), BY_ONE_WARP, vertices);
+              // The slots counted in `spent` stay: another warp may not have read them yet.
+              store_shared_at(growing, 0);
+              store_shared_at(cleared, 0);
+              store_shared_at(told.at(0), slots);
+              store_shared_at(told.at(1), now.level);
             }
-            vertices = 0;
-            slots = warp_level(parameters, here, next, now.level, slots, lane, {vertices}, work);
-            if (!TALLIES<Policy>) vertices = slots;
+          }
+          __syncthreads();
+          slots = load_shared_at(told.at(0));
+          const int level = load_shared_at(told.at(1));
+          if (thread >= WARP_SIZE && ((level - now.level) & 1)) {
             const Slots spent_slots = here;
             here = next;
             next = spent_slots;
-            ++now.level;
-          } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
-          if (lane == 0) {
-            // The slots counted in `spent` stay: another warp may not have read them yet.
-            clear_counter(growing);
-            clear_counter(cleared);
-            store_shared_at(told.at(0), slots);
-            store_shared_at(told.at(1), now.level);
           }
+          now.level = level;
+          trace.begin(level);
+          trace.keep(level, lane);
+          continue;
         }
+        if (thread == 0) store_shared_at(cleared, 0);
+        level(parameters, here, next, now.level, slots, growing, thread, work);
         __syncthreads();
-        slots = load_shared_at(told.at(0));
-        const int level = load_shared_at(told.at(1));
-        if (thread >= WARP_SIZE && ((level - now.level) & 1)) {
-          const Slots spent_slots = here;
-          here = next;
-          next = spent_slots;
-        }
-        now.level = level;
-        continue;
-      }
-      if (thread == 0) {
-        clear_counter(cleared);
-        trace.level(now.level, multiprocessor_cycles(), BY_ONE_BLOCK, vertices);
-      }
-      level(parameters, here, next, now.level, slots, growing, thread, work);
-      __syncthreads();
-      const Slots spent_slots = here;
-      here = next;
-      next = spent_slots;
-      const shared_address spent_counter = spent;
-      spent = growing;
-      growing = cleared;
-      cleared = spent_counter;
-      ++now.level;
-      slots = load_shared_at(spent);
-      if constexpr (Policy::trace) {
-        vertices = TALLIES<Policy> ? load_shared_at(tally_of(spent)) : slots;
-      }
-    } while (slots > 0 && slots <= capacity && now.level < max_depth);
-    if constexpr (Policy::trace) {
-      if (is_leader()) trace.leave(now.level, vertices);
-      __syncthreads();
-      trace.complete(now.level);
-    }
+        const Slots spent_slots = here;
+        here = next;
+        next = spent_slots;
+        const shared_address spent_counter = spent;
+        spent = growing;
+        growing = cleared;
+        cleared = spent_counter;
+        ++now.level;
+        slots = load_shared_at(spent);
+        trace.keep(now.level, lane);
+      } while (slots > 0 && slots <= capacity && now.level < max_depth &&
+               !trace.is_full(now.level));
+      if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
+      trace.begin(now.level);
+    } while (Policy::trace && slots > 0 && slots <= capacity && now.level < max_depth);
+    if (in_last_warp) trace.leave(now.level, lane);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
 
  private:
-  static __device__ __forceinline__ void clear_counter(shared_address counter) {
-    store_shared_at(counter, 0);
-    if constexpr (TALLIES<Policy>) store_shared_at(tally_of(counter), 0);
-  }
-
   // A level by the whole block; the next frontier's slots are counted in `growing`.
   __device__ __forceinline__ void level(const Parameters& parameters, const Slots& here,
                                         const Slots& next, int level, int slots,
@@ -166,8 +161,8 @@ struct Block {
     if (thread == 0 && level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
       fetch_add_shared_if(true, growing, capacity + 1);
     }
-    SlotVisit<Policy, BlockBits<true>, CountedReserve, SharedTally> visit{
-        parameters, bits, {growing}, {growing}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, BlockBits<true>, CountedReserve> visit{
+        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
     for (int arc = thread; arc - lane < PACKED * slots; arc += blockDim.x) {
       visit_slots<Policy>(parameters, OwnSlots{here, slots}, arc, lane, visit, work);
     }
@@ -176,11 +171,11 @@ struct Block {
   // A level by one warp; returns the slots of the next frontier.
   __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
                                             const Slots& next, int level, int slots, int lane,
-                                            RegisterTally tally, TierWork& work) {
+                                            TierWork& work) {
     int used = 0;
     if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) used = capacity + 1;
-    SlotVisit<Policy, BlockBits<false>, RunningReserve, RegisterTally> visit{
-        parameters, {bits.words}, {used}, tally, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, BlockBits<false>, RunningReserve> visit{
+        parameters, {bits.words}, {used}, next, capacity, level + 1, lane, work};
     visit_slots<Policy>(parameters, OwnSlots{here, slots}, lane, lane, visit, work);
     __syncwarp();
     return used;

@@ -12,6 +12,7 @@
 
 #include "clusters.cuh"
 #include "tier_slots.cuh"
+#include "tier_trace.cuh"
 #include "visited_bits.cuh"
 
 namespace persistent_bfs::tier {
@@ -124,44 +125,35 @@ struct Cluster {
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
-    if (thread < Layout::CLOCKS) store_shared_at(counters.at(thread), 0);
+    if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
-    const NarrowTrace<Policy> trace{parameters, now.level, {counters.at(Layout::CLOCKS)}};
-    if (is_leader()) {
-      begin_work(parameters);
-      trace.enter();
-    }
+    NarrowTrace<Policy> trace{parameters, now};
+    const bool traces = rank == 0 && thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
+    if (is_leader()) begin_work(parameters);
     cluster_barrier();
+    if (traces) trace.enter(lane);
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, rank, blocks, here,
                         capacity, CountedReserve{spent}, lane);
     cluster_barrier();
-    const int entry = now.level;
     bool deal = false;
     int all = 0;
-    int vertices = 0;
     while (true) {
       // Everyone reads what every block has; nobody waits for it before the level is done.
       const int block = lane & (blocks - 1);
       const int slots_of_lane = load_cluster_at(shared_address_in(spent, block));
-      int vertices_of_lane = 0;
-      if constexpr (TALLIES<Policy>) {
-        vertices_of_lane = load_cluster_at(shared_address_in(tally_of(spent), block));
-      }
-      const unsigned long long begin = Policy::trace ? multiprocessor_cycles() : 0;
       const int slots = load_shared_at(spent);
       const bool leaves =
           load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
+      trace.keep(now.level, lane);
       const shared_address leave_next = leave.at(1 - now.level % 2);
       if (!leaves) {
-        if (thread == 0) {
-          store_shared_at(cleared, 0);
-          if constexpr (TALLIES<Policy>) store_shared_at(tally_of(cleared), 0);
-        }
-        if (is_leader() && now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+        if (thread == 0) store_shared_at(cleared, 0);
+        if (thread == 0 && rank == 0 && now.level % LEVELS_BETWEEN_LOOKS == 0 &&
+            host_wants_stop(parameters)) {
           tell(leave_next);
         }
-        SlotVisit<Policy, ClusterBits, CountedReserve, SharedTally> visit{
-            parameters, bits, {growing}, {growing}, next, capacity, now.level + 1, lane, work};
+        SlotVisit<Policy, ClusterBits, CountedReserve> visit{
+            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
         if (deal) {
           level(parameters, dealt(here, slots_of_lane, lane), thread, visit, work);
         } else {
@@ -172,13 +164,13 @@ struct Cluster {
       // Lanes from `blocks` on repeat those before.
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
-      if constexpr (TALLIES<Policy>) {
-        vertices = now.level == entry ? size : warp_add(vertices_of_lane) / (WARP_SIZE / blocks);
-      } else {
-        vertices = all;
+      if (leaves || all == 0 || trace.is_full(now.level + 1)) {
+        const bool ends = leaves || all == 0;
+        const int begun = now.level + !ends;
+        if (traces) trace.write(begun, BY_ONE_CLUSTER);
+        if (ends) break;
+        trace.begin(begun);
       }
-      if (leaves || all == 0) break;
-      if (is_leader()) trace.level(now.level, begin, BY_ONE_CLUSTER, vertices);
       const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       // Slots that other blocks are about to read must be visible to them, and slots that they have
@@ -198,11 +190,7 @@ struct Cluster {
       cleared = spent_counter;
       ++now.level;
     }
-    if constexpr (Policy::trace) {
-      if (is_leader()) trace.leave(now.level, vertices);
-      __syncthreads();
-      if (rank == 0) trace.complete(now.level);
-    }
+    if (traces) trace.leave(now.level, lane);
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }
 

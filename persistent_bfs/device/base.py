@@ -140,8 +140,11 @@ class Buffer(ABC):
         return self.count * self.dtype.itemsize
 
     @abstractmethod
-    def to_host(self, count: int | None = None) -> HostArray:
-        """Copy the first ``count`` items (default: all) into a new array; waits for the device."""
+    def to_host(self, count: int | None = None, *, start: int = 0) -> HostArray:
+        """Copy ``count`` items from item ``start`` on (default: all) into a new array.
+
+        Waits for the device.
+        """
 
     @abstractmethod
     def free(self) -> None:

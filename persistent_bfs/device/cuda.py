@@ -106,11 +106,11 @@ class CudaBuffer(Buffer):
         self._device = device
         self._allocation = allocation
 
-    def to_host(self, count: int | None = None) -> HostArray:
+    def to_host(self, count: int | None = None, *, start: int = 0) -> HostArray:
         """As `Buffer.to_host`."""
-        array = np.empty(self.count if count is None else count, self.dtype)
+        array = np.empty(self.count - start if count is None else count, self.dtype)
         with self._device.current():
-            self._device.driver.memcpy_dtoh(array, self.address)
+            self._device.driver.memcpy_dtoh(array, self.address + start * self.dtype.itemsize)
         return array
 
     def free(self) -> None:

@@ -229,14 +229,16 @@ class EmulatedBuffer(Buffer):
             )
         return self.memory[start : start + size]
 
-    def to_host(self, count: int | None = None) -> HostArray:
-        """Copy the first ``count`` items (default: all) into a new array."""
+    def to_host(self, count: int | None = None, *, start: int = 0) -> HostArray:
+        """Copy ``count`` items from item ``start`` on (default: all) into a new array."""
         if self._device is not None:
             self._device.refuse_while_capturing("a copy to the host")
             self._device.deliver()
-        items = self.count if count is None else count
+        items = self.count - start if count is None else count
         copy: HostArray = np.empty(items, self.dtype)
-        copy.view(np.uint8)[:] = self.bytes_at(0, copy.nbytes, "copy to the host")
+        copy.view(np.uint8)[:] = self.bytes_at(
+            start * self.dtype.itemsize, copy.nbytes, "copy to the host"
+        )
         return copy
 
     def free(self) -> None:

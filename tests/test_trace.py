@@ -1,0 +1,191 @@
+"""Traces: what a tier leaves of its levels, and what is made of that on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from graphs import path
+from loops import LOOPS, how, narrow_mappings
+
+from persistent_bfs import BFS, EngineOptions, Graph, layout, read_graph
+from persistent_bfs.reference import bfs_reference
+from persistent_bfs.trace import count_frontiers, runs_of, set_times, tier_levels
+
+WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
+OWN = layout.FRONTIERS_OWN
+
+
+def _records(*edges: int, begins: list[int] | None = None) -> npt.NDArray[Any]:
+    records = np.zeros(len(edges), layout.LEVEL_RECORD)
+    records["edges"] = edges
+    records["begin_nanoseconds"] = begins or 0
+    return records
+
+
+def _clocks(*rows: tuple[int, int, int, int]) -> npt.NDArray[Any]:
+    return np.array([*rows], layout.RUN_CLOCKS)
+
+
+def test_runs_of_a_tier_are_between_levels_of_the_grid() -> None:
+    own = tier_levels(_records(OWN, OWN, 7, OWN, 0))
+    assert own.tolist() == [True, True, False, True, False]
+    assert runs_of(own) == [(0, 2), (3, 4)]
+    assert runs_of(own[:2]) == [(0, 2)]
+    assert runs_of(own[2:3]) == runs_of(own[:0]) == []
+
+
+def test_cycles_become_nanoseconds_by_each_runs_own_clocks() -> None:
+    records = _records(OWN, OWN, 7, OWN, OWN, begins=[1_100, 1_300, 5_555, 90_020, 90_060])
+    records["end_nanoseconds"][2] = 6_043  # by another thread's look than the run's begin
+    # Two cycles a nanosecond in the first run, a half in the second.
+    clocks = _clocks((5_000, 1_000, 5_300, 1_600), (6_000, 90_000, 6_200, 90_100))
+    set_times(records, runs_of(tier_levels(records)), clocks)
+    assert records["begin_nanoseconds"].tolist() == [5_050, 5_150, 5_555, 6_040, 6_120]
+    assert records["end_nanoseconds"].tolist() == [5_150, 5_300, 6_040, 6_120, 6_200]
+
+
+def test_the_low_half_of_a_clock_may_come_round_once_a_level() -> None:
+    high = 7 << 32
+    at = [high + 2**32 - 100, high + 2**32 + 50, high + 2 * 2**32 + 10, high + 3 * 2**32]
+    records = _records(OWN, OWN, OWN, begins=[cycles % 2**32 for cycles in at[:3]])
+    set_times(records, [(0, 3)], _clocks((10**9, at[0], 10**9 + at[3] - at[0], at[3])))
+    assert (records["begin_nanoseconds"] - 10**9 + at[0]).tolist() == at[:3]
+    assert (records["end_nanoseconds"] - 10**9 + at[0]).tolist() == at[1:]
+
+
+def test_a_run_without_time_has_none() -> None:
+    records = _records(OWN, OWN, begins=[40, 40])
+    set_times(records, [(0, 2)], _clocks((8, 40, 8, 40)))
+    assert records["begin_nanoseconds"].tolist() == records["end_nanoseconds"].tolist() == [8, 8]
+
+
+def test_frontiers_nobody_counted_are_counted_by_their_distances() -> None:
+    records = _records(OWN, 5, OWN, 0)
+    records["frontier_size"] = [-1, 2, -1, -1]  # the last one is at the depth limit
+    distances = np.array([2, 1, 0, 1, -1, 2, 2, 3], np.int32)
+    degrees = np.array([1, 2, 4, 8, 16, 32, 64, 128])
+    count_frontiers(records, tier_levels(records), distances, degrees)
+    assert records["frontier_size"].tolist() == [1, 2, 3, 1]
+    assert records["edges"].tolist() == [4, 5, 97, 0]
+
+
+def _strip(width: int, length: int) -> Graph:
+    """Of whose levels from vertex 0 nearly all have ``width`` vertices."""
+    return read_graph(f"grid:{width}x{length}")
+
+
+def _as_left(search: BFS, source: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The levels' records and the runs' clocks as the device left them."""
+    result = search.run(source)
+    assert search._workspace is not None
+    buffer = search._workspace["trace"]
+    records = buffer.to_host(result.levels)
+    runs = len(runs_of(tier_levels(records)))
+    clocks = buffer.to_host(runs, start=buffer.count - runs).view(layout.RUN_CLOCKS)[::-1]
+    return records, clocks
+
+
+def _is_in_order(records: npt.NDArray[Any], clocks: npt.NDArray[Any]) -> bool:
+    """Whether every level of a run begins after the one before, and within the run."""
+    runs = runs_of(tier_levels(records))
+    assert len(runs) == len(clocks) > 0
+    for (first, end), clock in zip(runs, clocks, strict=True):
+        begins = records["begin_nanoseconds"][first:end].astype(np.int64)
+        times = [int(clock["begin_cycles"]), *begins.tolist(), int(clock["end_cycles"])]
+        if any(later <= earlier for earlier, later in pairwise(times)):
+            return False
+    return True
+
+
+# One warp for many levels; a block for many; both in turn; and levels of the grid between.
+DEEP = {
+    "path": (path(300), 0, 256),
+    "strip": (_strip(12, 150), 0, 256),
+    "maze": (read_graph("maze:30x30"), 0, 256),
+    "wide in the middle": (read_graph("grid:24x24"), 0, 16),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("block_threads", [32, 96])
+@pytest.mark.parametrize("loop", WITH_TIER)
+def test_every_level_of_a_tier_is_kept_when_it_begins(
+    loop: str, block_threads: int, name: str
+) -> None:
+    graph, source, slots = DEEP[name]
+    if loop.endswith("cluster"):
+        slots //= 4  # of each of its blocks
+    options = EngineOptions(tier_slots=slots)
+    with BFS(
+        graph, **how(loop), device="emulated", trace=True, block_threads=block_threads,
+        options=options,
+    ) as search:  # fmt: skip
+        for start in (source, graph.vertices // 2, source):
+            records, clocks = _as_left(search, start)
+            assert _is_in_order(records, clocks)
+            assert (len(clocks) > 1) == (name == "wide in the middle")
+            result = search.run(start)
+            sizes = np.bincount(bfs_reference(graph, start).distances)
+            assert result.frontier_sizes == sizes.tolist()
+            mappings = {row.mapping for row in result.trace or ()}
+            if loop.endswith("block") and name in ("strip", "maze"):
+                assert "one block" in mappings
+
+
+@pytest.mark.parametrize(
+    ("loop", "name"),
+    [("persistent+block", "path"), ("persistent+block", "strip"), ("persistent+cluster", "path")],
+)
+def test_a_time_kept_over_another_one_is_noticed(
+    loop: str, name: str, seed_fault: Callable[[str, str, str], None]
+) -> None:
+    seed_fault("tier_trace.cuh", "(level ^ lane) & (WARP_SIZE - 1)", "(level ^ lane) & 15")
+    graph, source, slots = DEEP[name]
+    options = EngineOptions(tier_slots=slots)
+    with BFS(graph, **how(loop), device="emulated", trace=True, options=options) as search:
+        assert not _is_in_order(*_as_left(search, source))
+
+
+# Levels of one vertex and of two in turn, these with three slots, which is one too many: as many
+# levels and runs as a graph of its size can have.
+@pytest.mark.parametrize("loop", WITH_TIER)
+def test_records_and_clocks_have_room_in_one_buffer(loop: str) -> None:
+    rows: list[list[int]] = []
+    for v in range(0, 90, 3):
+        rows += [[v + 1, v + 2], [v + 3] * 5, [v + 3]]
+    rows.append([])
+    graph = Graph.from_arrays(np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(int))
+    options = EngineOptions(tier_slots=2)
+    with BFS(graph, **how(loop), device="emulated", trace=True, options=options) as search:
+        for _ in range(2):
+            result = search.run(0)
+            np.testing.assert_array_equal(result.distances, bfs_reference(graph, 0).distances)
+            assert result.frontier_sizes == [1, 2] * 30 + [1]
+            assert [row.edges for row in result.trace or ()] == [2, 6] * 30 + [0]
+            records, clocks = _as_left(search, 0)
+            assert _is_in_order(records, clocks)
+            assert len(records) + len(clocks) == graph.vertices + 1
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("loop", WITH_TIER)
+@pytest.mark.parametrize("spec", ["path:3000", "grid:100x100", "maze:100x100", "kron:12"])
+def test_levels_follow_each_other_on_the_devices_clock(loop: str, spec: str) -> None:
+    graph = read_graph(spec)
+    source = int(np.argmax(graph.degrees))
+    with BFS(graph, **how(loop), device="cuda", trace=True) as search:
+        for _ in range(3):
+            result = search.run(source)
+            assert result.trace is not None
+            assert result.device_ms is not None
+            begins = [row.begin_ns for row in result.trace]
+            ends = [(row.begin_ns or 0) + (row.ns or 0) for row in result.trace]
+            assert begins[0] == 0
+            assert all(b is not None and e > b for b, e in zip(begins, ends, strict=True))
+            assert all(end <= (begin or 0) for end, begin in zip(ends, begins[1:], strict=False))
+            assert 0.2 * result.device_ms < ends[-1] / 1e6 < result.device_ms

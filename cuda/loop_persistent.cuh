@@ -83,6 +83,11 @@ class PersistentSearch {
     return Tier::exists ? now_.totals : now_.level % 3;
   }
 
+  __device__ __forceinline__ int next_totals() const { return (totals() + 1) % 3; }
+
+  // Two that take turns.
+  __device__ __forceinline__ int* stopping() const { return &state_.stopping[now_.level % 2]; }
+
   __device__ __forceinline__ bool has_frontier() const {
     return now_.count.vertices() > 0 && fits<Policy>(parameters_, now_.begin, now_.count);
   }
@@ -103,13 +108,10 @@ class PersistentSearch {
 
   // One level by the whole grid.
   __device__ __forceinline__ void expand(const Frontier& frontier) {
-    const int here = totals();
-    const int next = (here + 1) % 3;
-    // The host may say so at any time; the leader's word is the same for all. Two that take turns.
-    int* const stop = &state_.stopping[now_.level % 2];
     if (is_grid_leader()) {
-      store_relaxed(stop, load_relaxed(&state_.stop));
-      state_.totals[(here + 2) % 3] = {};
+      // The host may say so at any time; the leader's word is the same for all.
+      store_relaxed(stopping(), load_relaxed(&state_.stop));
+      state_.totals[(totals() + 2) % 3] = {};
     }
     if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier);
     // All that the frontier tells of the next level is taken down first: fewer registers are held
@@ -119,7 +121,8 @@ class PersistentSearch {
     pulling_ = pulls<Policy>(parameters_, frontier);
     stale_ = stale_after<Policy>(frontier);
     has_pulled_ |= pulling_;
-    const NextFrontier growing = next_frontier(parameters_, now_.begin, next);
+    const NextFrontier growing =
+        next_frontier(parameters_, now_.begin, next_totals());
     expand_level<Policy>(parameters_, frontier, growing);
     barrier_.wait();
     for (int phase = 1; phase < Policy::phases; ++phase) {
@@ -127,11 +130,11 @@ class PersistentSearch {
       barrier_.wait();
     }
     if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
-    now_.totals = next;
-    now_.count = count_of(state_.totals[next]);
-    stopped_ = load_relaxed(stop) != 0;
+    now_.totals = next_totals();
+    now_.count = count_of(state_.totals[now_.totals]);
+    stopped_ = load_relaxed(stopping()) != 0;
     if constexpr (Policy::padded) {
-      now_.found += load_relaxed(&state_.totals[next].discovered);
+      now_.found += load_relaxed(&state_.totals[now_.totals].discovered);
     } else if constexpr (keeps_found) {
       now_.found += static_cast<int>(now_.count.vertices());
     }

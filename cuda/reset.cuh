@@ -1,8 +1,8 @@
 // Everything a search must find in its first level: distances and predecessors cleared, the source
 // at distance 0 and alone in the frontier, the state at its beginning.
 //
-// Cost: one store a vertex (two with predecessors), coalesced; where frontiers are dense, one for
-// 32 vertices and each of the three bitmaps.
+// Cost: one store for four vertices (two with predecessors), coalesced; where frontiers are dense,
+// one for 32 vertices and each of the three bitmaps.
 #pragma once
 
 #include "dense.cuh"
@@ -12,14 +12,31 @@
 
 namespace persistent_bfs {
 
+// All of an array from device memory gets `value`, but entry `one` gets `its`; by every thread of
+// the grid, four entries each at a time.
+__device__ __forceinline__ void fill_but_one(int* array, int size, int value, int one, int its) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned threads = blockDim.x * gridDim.x;
+  const unsigned whole = static_cast<unsigned>(size) / 4;
+  int4* const fours = reinterpret_cast<int4*>(array);
+  for (unsigned i = thread; i < whole; i += threads) {
+    const int place = one - static_cast<int>(4 * i);
+    fours[i] = {place == 0 ? its : value, place == 1 ? its : value, place == 2 ? its : value,
+                place == 3 ? its : value};
+  }
+  const unsigned last = 4 * whole + thread;
+  if (last < static_cast<unsigned>(size)) {
+    array[last] = last == static_cast<unsigned>(one) ? its : value;
+  }
+}
+
 template <class Policy>
 __device__ __forceinline__ void reset(const typename Policy::Parameters& parameters,
                                       const SearchRequest& request) {
-  const unsigned stride = blockDim.x * gridDim.x;
-  const unsigned vertices = parameters.vertices;
-  for (unsigned v = blockIdx.x * blockDim.x + threadIdx.x; v < vertices; v += stride) {
-    parameters.distances[v] = v == static_cast<unsigned>(request.source) ? 0 : UNVISITED;
-    if constexpr (Policy::predecessors) parameters.predecessors[v] = NO_PREDECESSOR;
+  fill_but_one(parameters.distances, parameters.vertices, UNVISITED, request.source, 0);
+  if constexpr (Policy::predecessors) {
+    fill_but_one(parameters.predecessors, parameters.vertices, NO_PREDECESSOR, request.source,
+                 NO_PREDECESSOR);
   }
   reset_bitmaps<Policy>(parameters, request.source);
   if (is_grid_leader()) {

@@ -18,11 +18,13 @@ from persistent_bfs.config import (
     TIERS,
     Config,
     choose,
+    conflict,
 )
 from persistent_bfs.device import DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceInfo
 from persistent_bfs.engines import engine_class
 from persistent_bfs.engines.base import (
+    MAX_COUNTED_ARCS,
     Engine,
     EngineOptions,
     Workspace,
@@ -45,6 +47,10 @@ FEWEST_ROW_SLOTS = 1
 
 # Rows longer than this keep the few warps of a tier long.
 TIERED_DEGREE = 32
+
+# With so many arcs a few wide levels take longer than what pulling them needs beside: bitmaps, and
+# fewer threads a multiprocessor.
+WIDE_ARCS = 1 << 19
 
 # In this many levels a graph of narrow ones does not reach this many vertices.
 PROBED_LEVELS, PROBED_VERTICES = 12, 2048
@@ -93,6 +99,21 @@ def choose_advance(advance: str, direction: str) -> tuple[str, str]:
     if advance == "auto" and direction == "pull":
         return "thread", "thread mapping: the one that pull combines with"
     return advance, ""
+
+
+def suits_bitmaps(graph: Graph, config: Config) -> bool:
+    """Whether levels of ``graph`` had better be pulled by bitmaps where they are wide.
+
+    So it is in undirected graphs of many arcs in a few wide levels. A directed graph would have to
+    be transposed first; that is left to whoever asks for it.
+    """
+    return (
+        not graph.directed
+        and WIDE_ARCS <= graph.arcs <= MAX_COUNTED_ARCS
+        and config.exact
+        and conflict("auto", config.advance, config.append, "dense") is None
+        and not looks_deep(graph)
+    )
 
 
 def configure(
@@ -174,8 +195,11 @@ class BFS:
     device : str or Device
         ``auto``, ``cuda``, ``cuda:N``, ``emulated``, ``reference``; or a device already open,
         which then stays open.
-    direction, claim, append, frontier : str
-        Names from ``DIRECTIONS``, ``CLAIMS``, ``APPENDS`` and ``FRONTIERS``.
+    claim, append : str
+        Names from ``CLAIMS`` and ``APPENDS``.
+    direction, frontier : str, optional
+        Names from ``DIRECTIONS`` and ``FRONTIERS``. By default what suits the graph where engine
+        and mapping are ``auto``, and else ``push`` and ``sparse``; the result says which.
     predecessors : bool
         Whether results have predecessors.
     trace : bool
@@ -235,10 +259,10 @@ class BFS:
         engine: str = "auto",
         advance: str = "auto",
         device: str | Device = "auto",
-        direction: str = "push",
+        direction: str | None = None,
         claim: str = "cas",
         append: str = "warp",
-        frontier: str = "sparse",
+        frontier: str | None = None,
         predecessors: bool = False,
         trace: bool = False,
         block_threads: int | None = None,
@@ -264,10 +288,10 @@ class BFS:
             graph,
             engine=engine,
             advance=advance,
-            direction=direction,
+            direction=direction or "push",
             claim=claim,
             append=append,
-            frontier=frontier,
+            frontier=frontier or "sparse",
             predecessors=predecessors,
             trace=trace,
             block_threads=block_threads,
@@ -285,7 +309,10 @@ class BFS:
             if self.device is not None:
                 name, why = choose_engine(engine, self.device)
                 self.config = wanted.with_(engine=name)
-                reasons += filter(None, (why, choose_advance(advance, direction)[1]))
+                reasons += filter(None, (why, choose_advance(advance, direction or "push")[1]))
+                free = direction is None and frontier is None and engine == advance == "auto"
+                if free and tiers.strip() in (AUTO, NONE):
+                    reasons += filter(None, (self._take_direction(self.device),))
                 reasons += filter(None, (self._take_tier(tiers, block_threads, self.device),))
                 searched = self._take_order(reorder)
                 with self.device.current():
@@ -297,6 +324,18 @@ class BFS:
             self.close()
             raise
         self.reason = "; ".join(reasons)
+
+    def _take_direction(self, device: Device) -> str:
+        """Give the configuration the direction that suits; returns why, if it is not push."""
+        graph, pushing = self.graph, self.config
+        if not suits_bitmaps(graph, pushing):
+            return ""
+        self.config = pushing.with_(direction="auto", frontier="dense")
+        needed = memory_needed(graph.vertices, graph.arcs, self.config, directed=False)
+        if sum(needed.values()) > device.free_bytes():
+            self.config = pushing
+            return f"push: direction auto would need {sum(needed.values()):,} bytes in all"
+        return f"direction auto, dense frontiers: {graph.arcs:,} arcs in wide levels"
 
     def _take_tier(self, tiers: str, block_threads: int | None, device: Device) -> str:
         """Give the configuration its tier; returns why, if there is anything to say."""

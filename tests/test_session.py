@@ -29,11 +29,12 @@ from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
+from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.engines.base import memory_needed
 from persistent_bfs.graph import plan_offsets
 from persistent_bfs.layout import EVEN_DEGREE
 from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
-from persistent_bfs.session import choose_advance, choose_engine, looks_deep
+from persistent_bfs.session import choose_advance, choose_engine, configure, looks_deep
 
 SESSION = sys.modules[BFS.__module__]
 
@@ -182,9 +183,11 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
     assert (padded["queue"], padded["edge_begin"]) == (2001 * 4, 2001 * 4)
     assert needed(1_000, 2_000, append="scan_padded", claim="naive")["queue"] == 2 * 2001 * 4
     assert padded["part_sums"] == 2048 * 8
-    # Three bitmaps of 1,000 bits each, in whole cache lines.
-    assert needed(1_000, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 128
-    assert needed(1_025, 1_000, direction="auto", frontier="dense")["bitmaps"] == 3 * 256
+    # Four bitmaps of 1,000 bits each, in whole cache lines.
+    assert needed(1_000, 1_000, direction="auto", frontier="dense")["bitmaps"] == 4 * 128
+    dense = needed(1_025, 1_000, direction="auto", frontier="dense")
+    assert (dense["bitmaps"], dense["likely_parents"]) == (4 * 256, 4_100)
+    assert "likely_parents" not in needed(1_025, 1_000, advance="topology", frontier="dense")
     backwards = needed(1_000, 1_000, directed=True, direction="auto")
     assert (backwards["in_row_offsets"], backwards["in_col_indices"]) == (4_004, 4_000)
     assert "in_row_offsets" not in needed(1_000, 1_000, direction="auto")
@@ -368,6 +371,61 @@ def test_a_look_at_the_first_levels_tells_deep_from_wide() -> None:
         assert looks_deep(read_graph(spec)), spec
     for spec in ("random:20000:60000", "tree:2:14", "tree:4:8"):
         assert not looks_deep(read_graph(spec)), spec
+
+
+needs_emulation = pytest.mark.skipif(
+    emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "how", "chosen"),
+    [
+        ("kron:15", {}, ("auto", "dense")),
+        ("kron:15", {"tiers": "none", "predecessors": True, "append": "block"}, ("auto", "dense")),
+        ("kron:15", {"direction": "push"}, ("push", "sparse")),
+        ("kron:15", {"frontier": "sparse"}, ("push", "sparse")),
+        ("kron:15", {"engine": "persistent"}, ("push", "sparse")),
+        ("kron:15", {"advance": "edge"}, ("push", "sparse")),
+        ("kron:15", {"append": "scan"}, ("push", "sparse")),
+        ("kron:15", {"claim": "naive"}, ("push", "sparse")),
+        ("kron:10", {}, ("push", "sparse")),
+        ("grid:400x400", {}, ("push", "sparse")),
+    ],
+)
+@needs_emulation
+def test_wide_graphs_are_pulled_by_bitmaps_where_nobody_says_otherwise(
+    spec: str, how: dict[str, Any], chosen: tuple[str, str]
+) -> None:
+    graph = read_graph(spec)
+    with BFS(graph, device="emulated", **how) as search:
+        assert (search.config.direction, search.config.frontier) == chosen
+        wide = chosen != ("push", "sparse")
+        assert (f"direction auto, dense frontiers: {graph.arcs:,} arcs" in search.reason) == wide
+        if how == {} and spec == "kron:15":
+            result = search.run(int(np.argmax(graph.degrees)))
+            assert find_problem(graph, result) is None
+            assert (result.direction, result.frontier) == chosen
+
+
+@needs_emulation
+def test_a_directed_graph_is_not_transposed_unasked() -> None:
+    graph = read_graph("kron:15")
+    arcs = Graph.from_arrays(graph.row_offsets, graph.col_indices, directed=True)
+    with BFS(arcs, device="emulated") as search:
+        assert search.config.direction == "push"
+
+
+@needs_emulation
+def test_bitmaps_that_do_not_fit_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = read_graph("kron:15")
+    plain = configure(graph, engine="persistent", advance="auto")
+    pushed = sum(memory_needed(graph.vertices, graph.arcs, plain, directed=False).values())
+    with EmulatedDevice() as device:
+        monkeypatch.setattr(device, "free_bytes", lambda: pushed + 100)
+        with BFS(graph, device=device) as search:
+            assert search.config.direction == "push"
+            assert "push: direction auto would need" in search.reason
 
 
 def test_the_automatic_engine_has_a_tier_where_levels_are_narrow() -> None:

@@ -269,7 +269,7 @@ def test_the_cluster_is_as_large_as_the_device_holds(blocks: int) -> None:
 @pytest.mark.parametrize("loop", WITH_TIER)
 def test_bits_are_told_again_after_levels_that_pulled(device: Device, loop: str) -> None:
     # Wide enough to pull in the middle; a path before and behind it.
-    kron = read_graph("kron:7:8")
+    kron = read_graph("kron:10:16")
     start = int(np.argmax(kron.degrees))
     sources, targets = kron.arc_sources(), kron.col_indices
     n = kron.vertices

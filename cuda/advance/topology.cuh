@@ -32,7 +32,7 @@ struct Topology : FixedMapping {
   static __device__ __forceinline__ unsigned long long by_bits(
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
-    unsigned long long edges = 0;
+    unsigned edges = 0;  // of one thread
     each_member(bits_of(graph, frontier), bitmap_words(graph), workers, [&](vertex_t v) {
       Row<Policy> row;
       if (v != NO_VERTEX) row = row_of<Policy>(graph, v);

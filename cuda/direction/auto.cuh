@@ -21,9 +21,9 @@ template <class Policy>
 struct Auto {
   static constexpr unsigned BETA = 18;
   static constexpr int LEFT = 4;                // vertices to look for each of the frontier's
-  static constexpr float LOOK = 2;              // of a pull, in those of a push
+  static constexpr float LOOK = 5;              // of a pull, in those of a push
   static constexpr float SIGHT = 0.125f;        // of a vertex, in the same
-  static constexpr float LOOKS_A_THREAD = 2;    // that a pushed level does in no more time than none
+  static constexpr float LOOKS_A_THREAD = 4;    // that a pushed level does in no more time than none
 
   static __device__ __forceinline__ bool pulls(const typename Policy::Parameters& parameters,
                                                const Frontier& frontier) {

@@ -48,8 +48,9 @@ class ByBits {
   }
 
  private:
-  static constexpr int WORDS = WARP_SIZE;  // of each bitmap, a warp at a time, one a lane
-  static constexpr int BATCH = 8;          // of those whose likely parents are looked at together
+  static constexpr int WORDS = WARP_SIZE;    // of each bitmap, a warp at a time, one a lane
+  static constexpr int BATCH = 8;            // of those whose likely parents are looked at together
+  static constexpr int FEW = 4 * WARP_SIZE;  // vertices in a warp's words
   static constexpr int WARPS = Policy::block_threads / WARP_SIZE;
 
   struct Members {
@@ -77,35 +78,47 @@ class ByBits {
         apart_(workers.warps) {
     __shared__ Shared memory;
     shared_ = &memory;
+    if (lane_ == 0) shared_->found[warp()] = shared_->left[warp()] = 0;
   }
+
+  static __device__ __forceinline__ int warp() { return threadIdx.x / WARP_SIZE; }
 
   // By a whole warp: the vertices of WORDS words, of which the first has number `first`.
   __device__ __forceinline__ void look(int first, int words) {
     const int mine = first + apart_ * lane_;
     const bool has_word = mine < words;
     // A word a lane: who was left, who has been discovered, and who is left of those with an arc.
-    unsigned before = has_word && frontier_.pulling ? left()[mine] : 0;
+    const unsigned before = has_word && frontier_.pulling ? left()[mine] : 0;
     unsigned discovered = 0;
-    unsigned after = 0;
+    unsigned after = before;
+    // Where only some are left, they are handed to the lanes at once.
+    const bool few = frontier_.pulling && warp_add(__popc(before)) <= FEW;
+    if (!few) {
+      after = 0;
 #pragma unroll 1
-    for (int i = 0; i < WORDS && first + apart_ * i < words; i += BATCH) {
-      if (frontier_.pulling) {
-        const unsigned ours = __ballot_sync(FULL_WARP, before != 0) >> i;
-        if ((ours & ((1u << BATCH) - 1u)) == 0) continue;
-        look_at_likely_parents<false>(first, i, before, discovered, after);
-      } else {
-        look_at_likely_parents<true>(first, i, before, discovered, after);
+      for (int i = 0; i < WORDS && first + apart_ * i < words; i += BATCH) {
+        if (frontier_.pulling) {
+          look_at_likely_parents<false>(first, i, before, discovered, after);
+        } else {
+          look_at_likely_parents<true>(first, i, before, discovered, after);
+        }
       }
     }
     if (__any_sync(FULL_WARP, after != 0)) {
-      unsigned* const words_found = shared_->discovered[threadIdx.x / WARP_SIZE];
+      unsigned* const words_found = shared_->discovered[warp()];
       words_found[lane_] = 0;
       __syncwarp();
       each_bit(after, lane_, [&](int place) {
         const vertex_t v =
             place < 0 ? NO_VERTEX
                       : static_cast<vertex_t>(vertex(first, place / WARP_SIZE, place));
-        const vertex_t parent = search_.find(v);
+        vertex_t parent = NO_PREDECESSOR;
+        if (few && v != NO_VERTEX) {
+          const vertex_t likely = likely_parent(parameters_, v);
+          search_.count_looks(1);
+          if (members_.contains(likely)) parent = likely;
+        }
+        parent = search_.find(v, parent);
         if (parent == NO_PREDECESSOR) return;
         enter(v, parent);
         atomicOr(words_found + place / WARP_SIZE, 1u << place % WARP_SIZE);
@@ -117,9 +130,18 @@ class ByBits {
       __syncwarp();
     }
     if (discovered != 0) grows()[mine] = discovered;
-    if (has_word && (after != before || !frontier_.pulling)) left()[mine] = after;
-    found_ += __popc(discovered);
-    still_left_ += __popc(after);
+    if (has_word) left()[mine] = after;
+    count(__popc(discovered), __popc(after));
+  }
+
+  // By a whole warp: more that its lanes found, and more that are left, beside those before.
+  __device__ __forceinline__ void count(int found, int left) const {
+    const int all_found = warp_add(found);
+    const int all_left = warp_add(left);
+    if (lane_ == 0) {
+      shared_->found[warp()] += all_found;
+      shared_->left[warp()] += all_left;
+    }
   }
 
   // Not kept: registers are dear.
@@ -175,28 +197,22 @@ class ByBits {
     if constexpr (Policy::predecessors) parameters_.predecessors[v] = parent;
   }
 
-  // As `enter`, where the words have been written.
-  __device__ __forceinline__ void enter_late(vertex_t v, vertex_t parent) {
-    if (parent == NO_PREDECESSOR) return;
-    enter(v, parent);
-    set_bit(grows(), v);
-    atomicAnd(left() + word_of(v), ~bit_of(v));
-    ++found_;
-    --still_left_;
+  // As `enter`, by a whole warp, where the words have been written.
+  __device__ __forceinline__ void enter_late(vertex_t v, vertex_t parent) const {
+    const bool found = parent != NO_PREDECESSOR;
+    if (found) {
+      enter(v, parent);
+      set_bit(grows(), v);
+      atomicAnd(left() + word_of(v), ~bit_of(v));
+    }
+    count(found, -static_cast<int>(found));
   }
 
   // By the whole block, when the level ends. A device-wide barrier lies between this and the next
   // time, so that what is shared is read before it is written again.
-  __device__ __forceinline__ void finish(const NextFrontier& next) {
-    const int warp = threadIdx.x / WARP_SIZE;
-    const int found = warp_add(found_);
-    const int left = warp_add(still_left_);
-    if (lane_ == 0) {
-      shared_->found[warp] = found;
-      shared_->left[warp] = left;
-    }
+  __device__ __forceinline__ void finish(const NextFrontier& next) const {
     __syncthreads();
-    if (warp > 0) return;
+    if (warp() > 0) return;
     const int all_found = warp_add(lane_ < WARPS ? shared_->found[lane_] : 0);
     const int all_left = warp_add(lane_ < WARPS ? shared_->left[lane_] : 0);
     if (lane_ == 0 && all_found != 0) next.reserve(FrontierCount::pack(all_found, 0));
@@ -210,8 +226,6 @@ class ByBits {
   const int lane_;
   const int apart_;  // words from one of the warp's to the next
   Shared* shared_;
-  int found_ = 0;
-  int still_left_ = 0;
 };
 
 }  // namespace persistent_bfs::pull

@@ -33,12 +33,13 @@ class ParentSearch {
   }
 
   // By a whole warp, with a vertex a lane or NO_VERTEX. NO_PREDECESSOR where there is no parent, or
-  // where finish() will tell.
-  __device__ __forceinline__ vertex_t find(vertex_t v) {
-    const Offset begin = v != NO_VERTEX ? __ldg(parameters_.in_row_offsets + v) : 0;
+  // where finish() will tell. A lane that has its `parent` already looks no further.
+  __device__ __forceinline__ vertex_t find(vertex_t v, vertex_t parent = NO_PREDECESSOR) {
+    const bool seeks = v != NO_VERTEX && parent == NO_PREDECESSOR;
+    if (!__any_sync(FULL_WARP, seeks)) return parent;
+    const Offset begin = seeks ? __ldg(parameters_.in_row_offsets + v) : 0;
     const int degree =
-        v != NO_VERTEX ? static_cast<int>(__ldg(parameters_.in_row_offsets + v + 1) - begin) : 0;
-    vertex_t parent = NO_PREDECESSOR;
+        seeks ? static_cast<int>(__ldg(parameters_.in_row_offsets + v + 1) - begin) : 0;
     int step = 0;
     unsigned open = __ballot_sync(FULL_WARP, degree > 0);
     while (open != 0 && (step < ALONE || (step < MOST_ALONE && __popc(open) > FEW))) {

@@ -15,6 +15,7 @@ from persistent_bfs.cli.options import (
     OutputFile,
     json_option,
     l2_option,
+    policy_options,
     report_file_option,
     search_options,
     takes_graph,
@@ -72,6 +73,7 @@ OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit", "reorder")
 )
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
 @l2_option
+@policy_options()
 @search_options
 @report_file_option
 @click.option(

@@ -88,9 +88,14 @@ def options(*given: Option) -> Option:
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(given), command)
 
 
-def choice(name: str, table: Mapping[str, Any], default: str, text: str) -> Option:
-    """Make an option that takes one name of a table, or its default."""
-    names = [default, *table] if default not in table else list(table)
+def choice(name: str, table: Mapping[str, Any], default: str | None, text: str) -> Option:
+    """Make an option that takes one name of a table, or its default.
+
+    None as the default stands for what suits the graph.
+    """
+    if default is None:
+        text += " Default: what suits the graph, where engine and mapping are auto."
+    names = list(table) if default is None or default in table else [default, *table]
     return click.option(name, type=click.Choice(names), default=default, help=text)
 
 
@@ -145,19 +150,22 @@ graph_options = options(
 )
 
 
-def policy_options(claim: str = "cas") -> Option:
-    """Make the options for direction, claim (with its default), append and frontier."""
+def policy_options(claim: str = "cas", *, suited: bool = False) -> Option:
+    """Make the options for direction, claim (with its default), append and frontier.
+
+    ``suited`` leaves direction and frontier, if not given, to what suits the graph.
+    """
+    direction, frontier = (None, None) if suited else ("push", "sparse")
     return options(
-        choice("--direction", DIRECTIONS, "push", "From the frontier out, or into it."),
+        choice("--direction", DIRECTIONS, direction, "From the frontier out, or into it."),
         choice("--claim", CLAIMS, claim, "Who discovers a vertex."),
         choice("--append", APPENDS, "warp", "How it enters the next frontier."),
-        choice("--frontier", FRONTIERS, "sparse", "Whether a frontier has a bitmap."),
+        choice("--frontier", FRONTIERS, frontier, "Whether a frontier has a bitmap."),
     )
 
 
 search_options = options(
     device_option,
-    policy_options(),
     choice("--reorder", ORDERS, "none", "Search the vertices in another order; answers keep ids."),
     click.option(
         "--schedule",

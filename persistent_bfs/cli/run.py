@@ -14,6 +14,7 @@ from persistent_bfs.cli.options import (
     choice,
     json_option,
     l2_option,
+    policy_options,
     search_options,
     takes_graph,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     metavar="none|auto|NAME,...",
     help=f"Who may run the narrow levels of the persistent engine: {', '.join(TIERS)}.",
 )
+@policy_options(suited=True)
 @search_options
 @l2_option
 @click.option("--max-depth", type=AT_LEAST_0, help="The largest distance to look for.")

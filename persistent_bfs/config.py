@@ -40,13 +40,16 @@ class AdvanceChoice(Choice):
     ``lanes`` is how many threads a frontier vertex is given: a number, ``A_BLOCK``, or
     ``A_SHARE`` where the frontier's size alone does not say. ``counts_edges`` says that the
     appends must count the frontier's edges, ``by_arcs`` that the near end of every arc must be
-    stored, ``by_frontier`` that arcs are handed out by the queue's order.
+    stored, ``by_frontier`` that arcs are handed out by the queue's order. ``resident_threads`` is
+    how many threads of its walk alone a multiprocessor must have registers for: with fewer there is
+    not enough to do while memory answers.
     """
 
     lanes: int = 1
     counts_edges: bool = False
     by_arcs: bool = False
     by_frontier: bool = True
+    resident_threads: int = 0
 
 
 A_BLOCK = -1
@@ -240,6 +243,7 @@ ADVANCES: Mapping[str, AdvanceChoice] = _table(
         "a degree read for each vertex appended",
         lanes=A_SHARE,
         counts_edges=True,
+        resident_threads=1536,
     ),
     AdvanceChoice(
         "topology",
@@ -670,6 +674,8 @@ class Config:
         """Blocks a multiprocessor that the compiler is to leave registers for."""
         if self.dense and self.direction == "auto":
             return RESIDENT_THREADS // self.block_threads
+        if self.engine == WALK.name:
+            return max(ADVANCES[self.advance].resident_threads // self.block_threads, 1)
         return 1
 
     @property

@@ -37,7 +37,7 @@ from persistent_bfs.reorder import NO_ORDER, Relabelling, Reordering
 from persistent_bfs.reorder import reorder as reordered
 from persistent_bfs.result import BFSResult, Counters, Fetch, LevelTrace
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
-from persistent_bfs.trace import count_frontiers, runs_of, set_times, tier_levels
+from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, tier_levels
 
 # Of a graph without larger degrees, a level's size alone can choose the mapping.
 EVEN_DEGREE = layout.EVEN_DEGREE
@@ -500,6 +500,8 @@ class BFS:
             # The last run's clocks come first of those at the end of the buffer.
             clocks = buffer.to_host(len(runs), start=buffer.count - len(runs))
             set_times(records, runs, clocks.view(layout.RUN_CLOCKS)[::-1])
+        if self.config.program.tiers:  # one grid ran all levels that no tier did
+            join_levels(records, own)
         if (records["frontier_size"] == layout.FRONTIERS_SIZE).any():
             distances = self._later("distances")()
             count_frontiers(records, own, distances, self.graph.degrees)

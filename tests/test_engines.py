@@ -303,8 +303,8 @@ def _directions(
             pulling = len(frontier) * 18 >= graph.vertices
             pulling |= dense and left // 4 <= len(frontier)
         else:
-            over = edges - 2 * threads - graph.vertices / 8
-            pulling = over > 0 and over * edges > 2 * unvisited * unexplored
+            over = edges - 4 * threads - graph.vertices / 8
+            pulling = over > 0 and over * edges > 8 * unvisited * unexplored
         directions.append("pull" if pulling else "push")
     return directions
 

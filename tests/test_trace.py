@@ -14,7 +14,7 @@ from loops import LOOPS, how, narrow_mappings
 
 from persistent_bfs import BFS, EngineOptions, Graph, layout, read_graph
 from persistent_bfs.reference import bfs_reference
-from persistent_bfs.trace import count_frontiers, runs_of, set_times, tier_levels
+from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, tier_levels
 
 WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
 OWN = layout.FRONTIERS_OWN
@@ -62,6 +62,14 @@ def test_a_run_without_time_has_none() -> None:
     records = _records(OWN, OWN, begins=[40, 40])
     set_times(records, [(0, 2)], _clocks((8, 40, 8, 40)))
     assert records["begin_nanoseconds"].tolist() == records["end_nanoseconds"].tolist() == [8, 8]
+
+
+def test_levels_of_a_grid_begin_where_the_one_before_ended() -> None:
+    records = _records(5, 6, OWN, OWN, 7, 8, 0, begins=[10, 25, 40, 50, 65, 75, 99])
+    records["end_nanoseconds"] = [20, 38, 50, 60, 72, 90, 0]
+    join_levels(records, tier_levels(records))
+    # A tier's levels, and the one after them, begin by clocks of their own.
+    assert records["begin_nanoseconds"].tolist() == [10, 20, 40, 50, 65, 72, 90]
 
 
 def test_frontiers_nobody_counted_are_counted_by_their_distances() -> None:

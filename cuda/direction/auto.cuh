@@ -20,10 +20,10 @@ namespace persistent_bfs::direction {
 template <class Policy>
 struct Auto {
   static constexpr unsigned BETA = 18;
-  static constexpr int LEFT = 4;                // vertices to look for each of the frontier's
-  static constexpr float LOOK = 5;              // of a pull, in those of a push
-  static constexpr float SIGHT = 0.125f;        // of a vertex, in the same
-  static constexpr float LOOKS_A_THREAD = 4;    // that a pushed level does in no more time than none
+  static constexpr int LEFT = 4;              // vertices to look, for each of the frontier's
+  static constexpr float LOOK = 8;            // of a pull, in those of a push
+  static constexpr float SIGHT = 0.125f;      // of a vertex, in the same
+  static constexpr float LOOKS_A_THREAD = 4;  // of a push, that take no longer than a pull of none
 
   static __device__ __forceinline__ bool pulls(const typename Policy::Parameters& parameters,
                                                const Frontier& frontier) {
@@ -38,7 +38,8 @@ struct Auto {
     const float edges = static_cast<float>(frontier.edges);
     const float unvisited = static_cast<float>(frontier.unvisited);
     const float looks = unvisited * static_cast<float>(frontier.unexplored);  // times edges
-    const float overhead = LOOKS_A_THREAD * threads + SIGHT * static_cast<float>(parameters.vertices);
+    const float overhead =
+        LOOKS_A_THREAD * threads + SIGHT * static_cast<float>(parameters.vertices);
     return edges > overhead && (edges - overhead) * edges > LOOK * looks;
   }
 

@@ -137,6 +137,10 @@ def engines() -> Iterator[tuple[str, Choice]]:
         for advance in ("thread", "warp", "auto"):
             choice = {"engine": engine, "tiers": tier, "advance": advance}
             yield f"{engine}, {tier}, {advance}", choice
+    for engine in ("graph_while", "persistent"):
+        for frontier in FRONTIERS:
+            how = {"direction": "auto", "advance": "auto", "frontier": frontier}
+            yield f"{engine}, direction auto, {frontier}", how | {"engine": engine, "tiers": "none"}
 
 
 def deep() -> Iterator[tuple[str, Choice]]:

@@ -294,8 +294,8 @@ DIRECTIONS: Mapping[str, DirectionChoice] = _table(
         "auto",
         "direction/auto.cuh",
         "direction::Auto",
-        "push or pull, chosen level by level on the device by Beamer's alpha and beta; the "
-        "best on graphs of few, wide levels",
+        "push or pull, chosen level by level on the device by what either would cost; the best on "
+        "graphs of few, wide levels",
         counts_edges=True,
         transposed=True,
     ),
@@ -404,8 +404,9 @@ FRONTIERS: Mapping[str, FrontierChoice] = _table(
         "dense",
         "frontier/dense.cuh",
         "frontier::Dense",
-        "a bit a vertex, set as they are discovered: pull looks for neighbours in n/8 bytes and "
-        "appends to no queue; an atomic for each discovery of a pushed level, and clearing",
+        "a bit a vertex, set as they are discovered: pull looks for neighbours in n/8 bytes, a "
+        "likely parent first (4 bytes a vertex more), and appends to no queue; an atomic for each "
+        "discovery of a pushed level, and clearing",
         dense=True,
     ),
 )

@@ -33,11 +33,17 @@ WAYS = [("pull", "thread"), ("auto", "edge"), ("auto", "thread"), ("push", "topo
 KRONECKER = read_graph("kron:9:16")
 HUB = int(np.argmax(KRONECKER.degrees))
 
-# Out of a hub into 60 vertices, from each of those to the same 20, from there into a chain: pulled
+# Out of a hub into 120 vertices, from each of those to the same 20, from there into a chain: pulled
 # where there are many arcs, then pushed. What else there is is out of reach.
 FAN = Graph.from_edges(
-    [*[0] * 60, *np.repeat(range(1, 61), 20), *range(61, 81), *range(81, 110), *range(120, 399)],
-    [*range(1, 61), *[*range(61, 81)] * 60, *[81] * 20, *range(82, 111), *range(121, 400)],
+    [
+        *[0] * 120,
+        *np.repeat(range(1, 121), 20),
+        *range(121, 141),
+        *range(141, 170),
+        *range(180, 459),
+    ],
+    [*range(1, 121), *[*range(121, 141)] * 120, *[141] * 20, *range(142, 171), *range(181, 460)],
     directed=True,
     name="fan",
 )
@@ -136,8 +142,8 @@ def test_a_level_that_pushes_after_a_pull_goes_by_the_bitmap(device: Device, eng
         assert find_problem(FAN, result) is None
         assert result.trace is not None
         turns = [(row.frontier, row.direction) for row in result.trace]
-        # 18 times 20 vertices are fewer than all 400.
-        assert turns == [(1, "push"), (60, "pull"), (20, "push"), *[(1, "push")] * 30]
+        # 18 times 20 vertices are fewer than all 460, and 309 more look for a parent.
+        assert turns == [(1, "push"), (120, "pull"), (20, "push"), *[(1, "push")] * 30]
         by_bitmap = [row.level for row in result.trace if row.mapping == "topology"]
         assert by_bitmap == [2]
         # From there on the discoveries are in the queue again.

@@ -10,6 +10,7 @@ from graphs import graph_file
 
 from persistent_bfs import BFS, read_graph
 from persistent_bfs.device import cuda_problem
+from persistent_bfs.measure import find_problem
 
 pytestmark = [
     pytest.mark.cuda,
@@ -28,3 +29,17 @@ def test_a_road_network_is_answered_alike_every_time(tiers: str, repeats: int) -
             result = search.run(0)
             assert (result.depth, result.enqueued) == (1920, 1_070_376)
             np.testing.assert_array_equal(result.distances, expected)
+
+
+def test_a_kronecker_graph_is_answered_alike_every_time() -> None:
+    graph = read_graph("kron:18")
+    source = int(np.argmax(graph.degrees))
+    with BFS(graph, device="cuda", predecessors=True) as search:
+        first = search.run(source)
+        assert (first.direction, first.frontier) == ("auto", "dense")
+        assert find_problem(graph, first) is None
+        for _ in range(1000):
+            result = search.run(source)
+            assert (result.depth, result.enqueued) == (first.depth, first.enqueued)
+            np.testing.assert_array_equal(result.distances, first.distances)
+        assert find_problem(graph, result) is None

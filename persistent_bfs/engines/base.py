@@ -25,11 +25,12 @@ from persistent_bfs.device.base import (
     Stream,
 )
 from persistent_bfs.graph import Graph
+from persistent_bfs.rows import by_rows
 from persistent_bfs.watchdog import Watchdog
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 MAX_QUEUE = 2**31 - 1
-LIKELY_ARCS = 1 << 22  # arcs that `likely_parents` looks at together
+LIKELY_ARCS = 1 << 20  # arcs that `likely_parents` looks at together
 STOP_IN_STATE = layout.SEARCH_STATE.fields["stop"][1]  # type: ignore[index]
 
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
@@ -278,23 +279,21 @@ def likely_parents(graph: Graph) -> npt.NDArray[np.int32]:
     ``cuda/pull/likely_parents.cuh``.
     """
     backwards = graph.transpose() if graph.directed else graph
-    offsets, indices = backwards.row_offsets, backwards.col_indices
-    found = np.full(graph.vertices, -1, np.int32)
-    begin = 0
-    while begin < graph.vertices:
-        # Whole rows of about so many arcs, so that what is computed of them stays small.
-        last = int(np.searchsorted(offsets, offsets[begin] + LIKELY_ARCS, side="right"))
-        end = min(max(last - 1, begin + 1), graph.vertices)
-        rows = begin + np.flatnonzero(np.diff(offsets[begin : end + 1]))
-        if rows.size:
-            arcs = slice(int(offsets[begin]), int(offsets[end]))
-            near = indices[arcs]
+    offsets, indices, degrees = backwards.row_offsets, backwards.col_indices, graph.degrees
+
+    def likely(rows: slice) -> npt.NDArray[np.int32]:
+        begins = offsets[rows]
+        filled = np.flatnonzero(offsets[rows.start + 1 : rows.stop + 1] > begins)
+        found = np.full(begins.size, -1, np.int32)
+        if filled.size:
+            near = indices[int(offsets[rows.start]) : int(offsets[rows.stop])]
             place = np.arange(near.size, 0, -1, dtype=np.int64)  # the first of equals is largest
-            key = (graph.degrees[near].astype(np.int64) << 32) + place
-            best = np.maximum.reduceat(key, offsets[rows] - offsets[begin])
-            found[rows] = near[near.size - (best & 0xFFFFFFFF)]
-        begin = end
-    return found
+            key = (degrees[near].astype(np.int64) << 32) + place
+            best = np.maximum.reduceat(key, begins[filled] - begins[0])
+            found[filled] = near[near.size - (best & 0xFFFFFFFF)]
+        return found
+
+    return np.concatenate(by_rows(offsets, likely, LIKELY_ARCS))
 
 
 def packed_rows(graph: Graph) -> HostArray:

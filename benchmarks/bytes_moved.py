@@ -4,10 +4,10 @@
 
 A persistent search is one kernel, whose levels no profiler tells apart. So Nsight Compute (``ncu``)
 counts the same levels where each is a kernel of its own, those of ``host_loop``: of the second
-search alone, in a process apart, with caches as the level before leaves them. The time of a level is
-the persistent engine's, by its trace, from a run without a profiler; bytes of DRAM over that time, as
-a share of what a copy reads and writes in a second, say how near a level is to being bound by
-memory. Every answer is proven.
+search alone, in a process apart, with caches as the level before leaves them. The time of a level
+is the persistent engine's, by its trace, from a run without a profiler; bytes of DRAM over that
+time, as a share of what a copy reads and writes in a second, say how near a level is to being bound
+by memory. Every answer is proven.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from wide import DENSE, Answers, load, opened, spread, text
 
 from persistent_bfs import BFS, Graph
 from persistent_bfs.cli.output import published
+from persistent_bfs.cli.program import bad_input
 from persistent_bfs.device.base import Device
 from persistent_bfs.measure import Timing, describe_clocks, describe_environment, measure
 from persistent_bfs.reference import WrongAnswer
@@ -239,7 +240,8 @@ def main(output: Path, name: str, repeat: int, where: str, profiled: bool) -> No
     with opened(where) as device:
         if not profiled and shutil.which(NCU[0]) is None:
             raise click.ClickException("ncu is not installed: Nsight Compute is what counts bytes")
-        graph = load(name)
+        with bad_input():
+            graph = load(name)
         if graph is None:
             raise click.ClickException(f"there is no {name}")
         source = int(graph.degrees.argmax())

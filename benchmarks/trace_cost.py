@@ -4,9 +4,9 @@
 
 Two sessions, alike but for the trace, search in turn, and who is first alternates, so that neither
 a drifting clock nor a warmer cache is taken for a cost. A row a graph and tier, all of the
-persistent engine. Both answers are compared with the reference, and the trace with what follows from
-them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into the
-search. A row that is wrong has no time. The file is written anew after each row.
+persistent engine. Both answers are compared with the reference, and the trace with what follows
+from them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into
+the search. A row that is wrong has no time. The file is written anew after each row.
 """
 
 from __future__ import annotations

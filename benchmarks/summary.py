@@ -150,6 +150,34 @@ def wide_table(folder: Path) -> str:
     return "\n".join(lines)
 
 
+def levels_table(folder: Path) -> str:
+    """The table of bytes moved in docs/performance.md: a line a level."""
+    report = json.loads((folder / "bytes-moved.json").read_text())
+    lines = [
+        "| level | direction | frontier | edges looked at | DRAM, MB | L2, MB | persistent, µs "
+        "| of the copy rate |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for level in report["levels"]:
+        ns, share = level["persistent_ns"], level["share_of_copy_rate"]
+        lines.append(
+            f"| {level['level']} | {level['direction']} | {level['frontier']:,} "
+            f"| {level['edges']:,} | {level['dram_bytes'] / 1e6:.2f} "
+            f"| {level['l2_bytes'] / 1e6:.2f} | {'-' if ns is None else f'{ns / 1e3:.1f}'} "
+            f"| {'-' if share is None else f'{100 * share:.0f} %'} |"
+        )
+    copied = report["copy_gb_per_second"]
+    rate = f"{copied['median']:,.0f} GB/s" if copied else "not timed"
+    lines += [
+        "",
+        f"(`bytes-moved.json`: {report['graph']} from the vertex of largest degree, "
+        f"{report['device']}, driver {report['driver']}; bytes read and written by Nsight Compute, "
+        "of one kernel a level of `host_loop`; times by the trace of `persistent`, median of "
+        f"{report['repeat']}; a copy, read and written: {rate}; every answer verified.)",
+    ]
+    return "\n".join(lines)
+
+
 def plot(folder: Path, file: Path) -> None:
     """A bar a graph and engine, on a logarithmic axis."""
     import matplotlib
@@ -181,8 +209,11 @@ def plot(folder: Path, file: Path) -> None:
 
 def insert(page: str, text: str, what: str = "table") -> str:
     """``page`` with what is between the markers of ``what`` replaced by ``text``."""
-    marked = rf"(<!-- {what} -->\n).*?(\n<!-- end of {what} -->)"
-    return re.sub(marked, rf"\g<1>{text}\g<2>", page, flags=re.S)
+    marked = rf"(<!-- {what} -->\n).*?(<!-- (?:end of |/){what} -->)"
+    filled, places = re.subn(marked, lambda at: f"{at[1]}{text}\n{at[2]}", page, flags=re.S)
+    if not places:
+        raise click.ClickException(f"there is no <!-- {what} --> ... <!-- /{what} --> to fill")
+    return filled
 
 
 @click.command()
@@ -191,12 +222,14 @@ def insert(page: str, text: str, what: str = "table") -> str:
 @click.option("--readme", type=click.Path(path_type=Path), help="Put the table into this file.")
 @click.option("--deep", type=click.Path(path_type=Path), help="Put that of deep graphs here.")
 @click.option("--wide", type=click.Path(path_type=Path), help="Put that of wide graphs here.")
+@click.option("--levels", type=click.Path(path_type=Path), help="Put that of bytes moved here.")
 def main(
     folder: Path,
     picture: Path | None,
     readme: Path | None,
     deep: Path | None,
     wide: Path | None,
+    levels: Path | None,
 ) -> None:
     """Show the table of the comparisons recorded in FOLDER."""
     text = table(folder)
@@ -208,6 +241,8 @@ def main(
         deep.write_text(insert(deep.read_text(), deep_table(folder), "deep"))
     if wide:
         wide.write_text(insert(wide.read_text(), wide_table(folder), "wide"))
+    if levels:
+        levels.write_text(insert(levels.read_text(), levels_table(folder), "levels"))
     click.echo(text)
 
 

@@ -19,7 +19,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import BFS, BFSResult, Graph, read_graph
+from persistent_bfs.cli.program import NO_DEVICE
 from persistent_bfs.device import open_device
-from persistent_bfs.device.base import Device
+from persistent_bfs.device.base import Device, DeviceUnavailable
 from persistent_bfs.io.formats import stem
 from persistent_bfs.measure import (
     Measurement,
@@ -89,6 +91,35 @@ def load(name: str) -> Graph | None:
         return read_graph(name, symmetrize=True)
     except FileNotFoundError:
         return None
+
+
+class NoDevice(click.ClickException):
+    """There is no such device here; the message says what is missing."""
+
+    exit_code = NO_DEVICE
+
+
+@contextmanager
+def opened(where: str) -> Iterator[Device]:
+    """Open the device called ``where`` for the ``with`` block, or end with one line that says why.
+
+    Raises
+    ------
+    NoDevice
+        It cannot be used here.
+    click.UsageError
+        There is none of that name, or it runs no kernels.
+    """
+    try:
+        choice = open_device(where)
+    except DeviceUnavailable as missing:
+        raise NoDevice(str(missing)) from missing
+    except ValueError as unknown:
+        raise click.UsageError(str(unknown)) from unknown
+    if choice.device is None:
+        raise click.UsageError(f"the {choice.kind} device runs no kernels")
+    with choice.device as device:
+        yield device
 
 
 def bar_of(name: str) -> Bar | None:
@@ -403,10 +434,7 @@ def main(
     """Measure wide graphs and write what was found to OUTPUT."""
     choices = {name: CHOICES[name] for name in chosen or CHOICES}
     graphs: list[Report] = []
-    choice = open_device(where)
-    if choice.device is None:
-        raise click.UsageError(f"the {choice.kind} device runs no kernels")
-    with choice.device as device:
+    with opened(where) as device:
         report: Report = {
             "device": device.info.name,
             "driver": device.info.driver,

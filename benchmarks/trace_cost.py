@@ -1,0 +1,238 @@
+"""Measure what the trace of levels costs: device time with it on against off, in one run.
+
+    python benchmarks/trace_cost.py benchmarks/results/h200/trace-cost.json
+
+Two sessions, alike but for the trace, search in turn, and who is first alternates, so that neither
+a drifting clock nor a warmer cache is taken for a cost. A row a graph and tier, all of the
+persistent engine. Both answers are compared with the reference, and the trace with what follows
+from them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into
+the search. A row that is wrong has no time. The file is written anew after each row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import numpy.typing as npt
+from sweep import load
+from wide import opened, spread, text
+
+from persistent_bfs import BFS, BFSResult, Graph, LevelTrace
+from persistent_bfs.cli.output import published
+from persistent_bfs.config import TIERS
+from persistent_bfs.device.base import Device, RepeatedDiscovery
+from persistent_bfs.measure import (
+    WARM_UPS,
+    Timing,
+    describe_clocks,
+    describe_environment,
+    find_problem,
+)
+from persistent_bfs.reference import WrongAnswer, bfs_reference
+
+Report = dict[str, Any]
+
+# A trace that lasts longer than its search, by more than two clocks may differ, is wrong.
+CLOCKS_DIFFER = 1.01
+
+
+class Case(NamedTuple):
+    """A graph, who may run its narrow levels, and where from; None: the largest degree."""
+
+    graph: str
+    tiers: str = "auto"
+    source: int | None = None
+
+
+CASES = (
+    Case("path:10000", source=0),
+    Case("grid:512x512", source=0),
+    Case("road-USA-NY.gr.xz", source=0),
+    Case("road-luxembourg-osm.mtx.gz", source=0),
+    Case("maze512-1-0.txt.gz", source=0),
+    Case("road-USA-FLA.gr.xz", "block", source=0),
+    Case("road-USA-NY.gr.xz", "cluster", source=0),
+    Case("path:10000", "cluster", source=0),
+    Case("road:3000x3000", source=0),
+    Case("matrix-jagmesh7-pattern-symmetric.mtx"),
+    Case("kron:20"),
+    Case("words-kjv"),
+)
+
+
+def cases_of(names: tuple[str, ...]) -> list[Case]:
+    """The cases of these graphs; of one that is not among them, with the automatic tier."""
+    if not names:
+        return list(CASES)
+    return [
+        case
+        for name in names
+        for case in [known for known in CASES if known.graph == name] or [Case(name)]
+    ]
+
+
+def find_trace_problem(
+    graph: Graph, result: BFSResult, expected: npt.NDArray[np.int32]
+) -> str | None:
+    """What is wrong with the trace of a search by the persistent engine, in one line.
+
+    ``expected`` are the right distances, (n,). Times are checked where the device tells them.
+    """
+    levels = result.trace or []
+    reached = expected >= 0
+    sizes = np.bincount(expected[reached]).tolist()
+    if [level.frontier for level in levels] != sizes:
+        return "the frontiers' sizes are not those of the distances"
+    arcs = np.bincount(expected[reached], weights=graph.degrees[reached])
+    for level in levels:
+        if level.direction == "push" and level.edges != arcs[level.level]:
+            return f"level {level.level} has {arcs[level.level]:.0f} arcs, not {level.edges}"
+    if result.device_ms is None:
+        return None
+    return _find_time_problem(levels, result.tier, result.device_ms)
+
+
+def _find_time_problem(levels: list[LevelTrace], tier: str, device_ms: float) -> str | None:
+    narrow = TIERS[tier].mappings
+    begins, ends = [], []
+    for level in levels:
+        if level.begin_ns is None or level.ns is None or level.ns <= 0:
+            return f"level {level.level} has no duration"
+        begins.append(level.begin_ns)
+        ends.append(level.begin_ns + level.ns)
+    for here, after in pairwise(levels):
+        gap = begins[after.level] - ends[here.level]
+        # A tier is entered and left; levels of the grid meet at the barrier.
+        on_grid = here.mapping not in narrow and after.mapping not in narrow
+        if gap < 0 or (on_grid and gap > 0):
+            return f"levels {here.level} and {after.level} are {gap} ns apart"
+    if ends[-1] / 1e6 > device_ms * CLOCKS_DIFFER:
+        return f"the levels take {ends[-1] / 1e6:.4f} ms of {device_ms:.4f}"
+    return None
+
+
+def measure_case(graph: Graph, device: Device, case: Case, source: int, repeat: int) -> Report:
+    """Measure one case with the trace and without.
+
+    Raises
+    ------
+    WrongAnswer
+        A search was wrong, or its trace.
+    ValueError, RuntimeError
+        The tier is not to be had.
+    """
+    expected = bfs_reference(graph, source).distances
+    how: Report = {"engine": "persistent", "tiers": case.tiers}
+    samples: dict[str, list[float]] = {"untraced": [], "traced": []}
+    results: dict[str, BFSResult] = {}
+    with (
+        BFS(graph, device=device, **how) as untraced,
+        BFS(graph, device=device, **how, trace=True) as traced,
+    ):
+        both = [("untraced", untraced), ("traced", traced)]
+        searches = 1 + WARM_UPS + repeat
+        for number in range(searches):
+            for label, session in both if number % 2 else both[::-1]:
+                results[label] = session.run(source)
+            if number in (0, searches - 1):
+                for label, result in results.items():
+                    problem = find_problem(graph, result, expected=expected)
+                    if problem is None and label == "traced":
+                        problem = find_trace_problem(graph, result, expected)
+                    if problem is not None:
+                        raise WrongAnswer(f"{label}: {problem}")
+            if number > WARM_UPS:
+                for label, result in results.items():
+                    if result.device_ms is not None:
+                        samples[label].append(result.device_ms)
+        shapes = {label: session.shape for label, session in both}
+    last = results["traced"]
+    row: Report = {
+        "tier": last.tier,
+        "shape": shapes,
+        "levels": last.levels,
+        "mappings": dict(Counter(level.mapping for level in last.trace or [])),
+        "verified": True,
+        "untraced_ms": None,
+        "traced_ms": None,
+        "percent": None,
+        "ns_a_level": None,
+    }
+    if samples["traced"]:
+        off, on = (Timing(tuple(samples[label])) for label in ("untraced", "traced"))
+        row |= {
+            "untraced_ms": spread(off),
+            "traced_ms": spread(on),
+            "percent": 100 * (on.median / off.median - 1),
+            "ns_a_level": (on.median - off.median) * 1e6 / last.levels,
+            "samples": samples,
+        }
+    return row
+
+
+def describe(row: Report) -> str:
+    """A row in one line."""
+    start = f"{row['graph']:34} {row['tiers']:8}"
+    if row.get("problem"):
+        return f"{start} {'WRONG: ' if row['verified'] is False else ''}{row['problem']}"
+    if row["percent"] is None:
+        return f"{start} right; this device tells no time"
+    return (
+        f"{start} {row['tier']:8} {row['levels']:6,} levels, "
+        f"{row['untraced_ms']['median']:.4f} ms, traced {row['traced_ms']['median']:.4f}: "
+        f"{row['percent']:+.1f} %, {row['ns_a_level']:+.1f} ns a level"
+    )
+
+
+@click.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--graph", "names", multiple=True, help="Only this one; may be given several times.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Timed searches with the trace, and without.",
+)
+@click.option("--device", "where", default="cuda", show_default=True)
+def main(output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
+    """Measure what the trace costs and write it to OUTPUT."""
+    rows: list[Report] = []
+    with opened(where) as device:
+        report: Report = {
+            "device": device.info.name,
+            "driver": device.info.driver,
+            "clocks": describe_clocks(device.info),
+            "environment": describe_environment(device.info),
+            "repeat": repeat,
+            "rows": rows,
+        }
+        for case in cases_of(names):
+            graph = load(case.graph)
+            if graph is None:
+                click.echo(f"passed over: no {case.graph}", err=True)
+                continue
+            source = int(graph.degrees.argmax()) if case.source is None else case.source
+            row: Report = {"graph": graph.name, "source": source, "tiers": case.tiers}
+            try:
+                row |= measure_case(graph, device, case, source, repeat)
+            except (WrongAnswer, RepeatedDiscovery) as wrong:
+                row |= {"verified": False, "problem": str(wrong)}
+            except (ValueError, RuntimeError) as error:
+                row |= {"verified": None, "problem": str(error)}
+            rows.append(row)
+            click.echo(describe(row))
+            with published(output) as file:
+                file.write(text(report))
+    failed = [f"{row['graph']}, {row['tiers']}" for row in rows if row["verified"] is False]
+    if failed:
+        raise click.ClickException(f"wrong: {'; '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

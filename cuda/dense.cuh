@@ -44,6 +44,12 @@ __device__ __forceinline__ unsigned* bitmap(const Parameters& parameters, int wh
          static_cast<long long>(which < 3 ? which : which - 3) * bitmap_pitch(parameters);
 }
 
+// Words of the three together. Before a search none has a bit set but the first, the source's.
+template <class Parameters>
+__device__ __forceinline__ unsigned rotating_words(const Parameters& parameters) {
+  return 3u * bitmap_pitch(parameters);
+}
+
 // The frontier's own.
 template <class Parameters>
 __device__ __forceinline__ const unsigned* bits_of(const Parameters& parameters,
@@ -112,20 +118,6 @@ __device__ __forceinline__ void clear_stale(const typename Policy::Parameters& p
       for (int i = thread; i < frontier.stale; i += threads) {
         clear_word(before + word_of(previous[i]));
       }
-    }
-  }
-}
-
-// By every thread of the grid before a search: no bit set but the source's, in the first bitmap.
-template <class Policy>
-__device__ __forceinline__ void reset_bitmaps(const typename Policy::Parameters& parameters,
-                                              vertex_t source) {
-  if constexpr (Policy::dense) {
-    const unsigned words = 3u * bitmap_pitch(parameters);
-    unsigned* const bits = bitmap(parameters, 0);
-    for (unsigned word = blockIdx.x * blockDim.x + threadIdx.x; word < words;
-         word += blockDim.x * gridDim.x) {
-      bits[word] = word == word_of(source) ? bit_of(source) : 0;
     }
   }
 }

@@ -26,28 +26,28 @@ class PersistentSearch {
   using Parameters = typename Policy::Parameters;
   using Tier = typename Policy::template Tier<Policy>;
 
-  // What is searched is read where the graph that launches the kernel has copied it.
+  // What is asked for is read, and the outcome written, in the host's memory: the graph that
+  // launches the kernel has no copies to wait for.
   __device__ __forceinline__ PersistentSearch(const Parameters& parameters,
                                               const LaunchArguments& launch)
       : parameters_(parameters),
         state_(*parameters.state),
-        max_depth_(parameters.request->max_depth),
         tier_(launch.tier_slots) {
     if constexpr (Tier::exists) {
       if (tier_.is_member()) tier_.clear(parameters_);
     }
-    reset<Policy>(parameters_, *parameters.request);
+    reset<Policy>(parameters_, parameters.request);
     barrier_.wait();
     now_ = {0, 0, 0, 1, 0, count_of(state_.totals[0]), 0};
   }
 
   __device__ __forceinline__ void run() {
     bool may_enter = true;
-    while (has_frontier() && now_.level < max_depth_ && !stopped_) {
+    while (has_frontier() && now_.level < max_depth() && !stopped_) {
       const Frontier frontier = this_frontier();
       if constexpr (Tier::exists) {
         if (may_enter && suits_tier(frontier)) {
-          if (!run_tier() || now_.level >= max_depth_) break;
+          if (!run_tier() || now_.level >= max_depth()) break;
           collect();
           may_enter = false;  // or a tier that gave up at once would be asked again
           continue;
@@ -59,25 +59,30 @@ class PersistentSearch {
   }
 
   // By the grid's leader.
-  __device__ __forceinline__ void finish() {
+  __device__ __forceinline__ SearchSummary finish() {
     const bool at_limit = left_at_limit_ || now_.count.vertices() > 0;
     if (at_limit) trace_limit();
-    state_.depth = at_limit ? now_.level : now_.level - 1;
-    state_.enqueued =
-        keeps_found ? now_.found : now_.begin + static_cast<int>(now_.count.vertices());
     // A tier that the host stopped at the depth limit may have left no frontier after all.
     const bool stopped = stopped_ || (left_at_limit_ && host_wants_stop(parameters_));
-    state_.status = stopped                                              ? STOPPED
-                    : fits<Policy>(parameters_, now_.begin, now_.count) ? DONE
-                                                                        : QUEUE_FULL;
+    SearchSummary summary;
+    summary.depth = at_limit ? now_.level : now_.level - 1;
+    summary.enqueued =
+        keeps_found ? now_.found : now_.begin + static_cast<int>(now_.count.vertices());
+    summary.status = stopped                                              ? STOPPED
+                     : fits<Policy>(parameters_, now_.begin, now_.count) ? DONE
+                                                                         : QUEUE_FULL;
     // Without a tier: one for the reset, and one for each phase of each level.
-    state_.barriers = Tier::exists ? barrier_.waits() : 1 + Policy::phases * now_.level;
+    summary.barriers = Tier::exists ? barrier_.waits() : 1 + Policy::phases * now_.level;
+    return summary;
   }
 
  private:
   // What a loop without a tier need not remember, since registers are dear: vertices in frontiers
   // are those in the queue, and the totals rotate with the levels.
   static constexpr bool keeps_found = Policy::padded || Tier::exists;
+
+  // Not in a register, for the same reason.
+  static __device__ __forceinline__ int max_depth() { return request_of_block().max_depth; }
 
   __device__ __forceinline__ int totals() const {
     return Tier::exists ? now_.totals : now_.level % 3;
@@ -96,13 +101,19 @@ class PersistentSearch {
     const int here = totals();
     const int largest =
         Policy::counts_edges ? load_relaxed(&state_.totals[here].largest_degree) : 0;
+    unsigned long long explored = now_.explored;
+    int stale = 0;
+    if constexpr (Policy::dense) {
+      explored = load_relaxed(&state_.explored[now_.level % 2]);
+      stale = load_relaxed(&state_.stale[now_.level % 2]);
+    }
     Frontier frontier = frontier_at(parameters_, now_.begin, now_.count, largest, now_.level,
-                                    now_.explored, pulling_);
+                                    explored, pulling_);
     if constexpr (Policy::padded) {
       frontier.discovered = load_relaxed(&state_.totals[here].discovered);
     }
     if constexpr (Policy::dense) frontier.left = load_relaxed(&state_.totals[here].left);
-    place_bitmap<Policy>(frontier, here, stale_);
+    place_bitmap<Policy>(frontier, here, stale);
     return frontier;
   }
 
@@ -112,14 +123,18 @@ class PersistentSearch {
       // The host may say so at any time; the leader's word is the same for all.
       store_relaxed(stopping(), load_relaxed(&state_.stop));
       state_.totals[(totals() + 2) % 3] = {};
+      if constexpr (Policy::dense) {
+        // Kernels that push and pull have no registers for what each level reads once.
+        state_.explored[1 - now_.level % 2] = parameters_.arcs - frontier.unexplored;
+        state_.stale[1 - now_.level % 2] = stale_after<Policy>(frontier);
+      }
     }
     if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier);
     // All that the frontier tells of the next level is taken down first: fewer registers are held
     // while it is expanded.
     now_.begin += frontier.size;
-    now_.explored += frontier.edges;
+    if constexpr (!Policy::dense) now_.explored += frontier.edges;
     pulling_ = pulls<Policy>(parameters_, frontier);
-    stale_ = stale_after<Policy>(frontier);
     has_pulled_ |= pulling_;
     const NextFrontier growing =
         next_frontier(parameters_, now_.begin, next_totals());
@@ -157,7 +172,7 @@ class PersistentSearch {
         const int size = static_cast<int>(now_.count.vertices());
         tier_.visit(parameters_, visited_before_, now_.begin + size);
       }
-      tier_.run(parameters_, now_, max_depth_);
+      tier_.run(parameters_, now_, max_depth());
     } else {
       await_turn(parameters_, now_.turn);
     }
@@ -188,12 +203,10 @@ class PersistentSearch {
 
   const Parameters& parameters_;
   SearchState& state_;
-  const int max_depth_;
   Tier tier_;
   GridBarrier barrier_;
   Position now_;
   int visited_before_ = 0;      // in the queue, up to here, the tier knows who is visited
-  int stale_ = 0;               // in the bitmap of the frontier before: see dense.cuh
   bool has_pulled_ = false;     // since then
   bool pulling_ = false;        // at the level before
   bool stopped_ = false;        // by the host
@@ -205,7 +218,7 @@ __device__ __forceinline__ void search_persistent(const typename Policy::Paramet
                                                   const LaunchArguments& launch) {
   PersistentSearch<Policy> search(parameters, launch);
   search.run();
-  if (is_grid_leader()) search.finish();
+  if (is_grid_leader()) *launch.summary = search.finish();
 }
 
 }  // namespace persistent_bfs

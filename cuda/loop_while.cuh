@@ -10,11 +10,11 @@
 
 namespace persistent_bfs {
 
-// The reset as a graph's node: the source is read where the graph's own copy put it.
+// The reset as a graph's node: the source is read where the host has put it.
 template <class Policy>
 __device__ __forceinline__ void reset_search_requested(
     const typename Policy::Parameters& parameters, const LaunchArguments&) {
-  reset<Policy>(parameters, *parameters.request);
+  reset<Policy>(parameters, parameters.request);
 }
 
 template <class Policy>

@@ -1,8 +1,10 @@
 // Everything a search must find in its first level: distances and predecessors cleared, the source
 // at distance 0 and alone in the frontier, the state at its beginning.
 //
-// Cost: one store for four vertices (two with predecessors), coalesced; where frontiers are dense,
-// one for 32 vertices and each of the three bitmaps.
+// What is asked for may be in the host's memory, microseconds away: one thread a block asks for it
+// before all is cleared and needs it after. Cost: one store for four vertices (two with
+// predecessors), coalesced; where frontiers are dense, one for 32 vertices and each of the three
+// bitmaps; a barrier of the block.
 #pragma once
 
 #include "dense.cuh"
@@ -12,39 +14,68 @@
 
 namespace persistent_bfs {
 
-// All of an array from device memory gets `value`, but entry `one` gets `its`; by every thread of
-// the grid, four entries each at a time.
-__device__ __forceinline__ void fill_but_one(int* array, int size, int value, int one, int its) {
-  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
-  const unsigned threads = blockDim.x * gridDim.x;
-  const unsigned whole = static_cast<unsigned>(size) / 4;
-  int4* const fours = reinterpret_cast<int4*>(array);
-  for (unsigned i = thread; i < whole; i += threads) {
-    const int place = one - static_cast<int>(4 * i);
-    fours[i] = {place == 0 ? its : value, place == 1 ? its : value, place == 2 ? its : value,
-                place == 3 ? its : value};
+// An array from device memory gets one value; by every thread of the grid, four entries each at a
+// time.
+class Filling {
+ public:
+  __device__ __forceinline__ Filling()
+      : thread_(blockIdx.x * blockDim.x + threadIdx.x), threads_(blockDim.x * gridDim.x) {}
+
+  __device__ __forceinline__ void fill(int* array, unsigned size, int value) const {
+    int4* const fours = reinterpret_cast<int4*>(array);
+    for (unsigned i = thread_; i < size / 4; i += threads_) fours[i] = {value, value, value, value};
+    const unsigned last = size / 4 * 4 + thread_;
+    if (last < size) array[last] = value;
   }
-  const unsigned last = 4 * whole + thread;
-  if (last < static_cast<unsigned>(size)) {
-    array[last] = last == static_cast<unsigned>(one) ? its : value;
+
+  // Whether this thread fills entry `i`: only it may write another value there at once.
+  __device__ __forceinline__ bool fills(unsigned i, unsigned size) const {
+    return thread_ == (i / 4 < size / 4 ? i / 4 % threads_ : i % 4);
   }
+
+ private:
+  const unsigned thread_;
+  const unsigned threads_;
+};
+
+// What was asked for, as a block knows it from its reset on.
+__device__ __forceinline__ SearchRequest& request_of_block() {
+  __shared__ SearchRequest request;
+  return request;
 }
 
+// By every thread of the grid; a device-wide barrier comes after.
 template <class Policy>
 __device__ __forceinline__ void reset(const typename Policy::Parameters& parameters,
-                                      const SearchRequest& request) {
-  fill_but_one(parameters.distances, parameters.vertices, UNVISITED, request.source, 0);
+                                      const SearchRequest* asked) {
+  SearchRequest request = {};
+  if (threadIdx.x == 0) request = *asked;
+  const Filling filling;
+  const unsigned vertices = parameters.vertices;
+  filling.fill(parameters.distances, vertices, UNVISITED);
   if constexpr (Policy::predecessors) {
-    fill_but_one(parameters.predecessors, parameters.vertices, NO_PREDECESSOR, request.source,
-                 NO_PREDECESSOR);
+    filling.fill(parameters.predecessors, vertices, NO_PREDECESSOR);
   }
-  reset_bitmaps<Policy>(parameters, request.source);
+  if constexpr (Policy::dense) {
+    filling.fill(reinterpret_cast<int*>(bitmap(parameters, 0)), rotating_words(parameters), 0);
+  }
+  if (threadIdx.x == 0) request_of_block() = request;
+  __syncthreads();
+  request = request_of_block();
+
+  const vertex_t source = request.source;
+  if (filling.fills(source, vertices)) parameters.distances[source] = 0;
+  if constexpr (Policy::dense) {
+    if (filling.fills(word_of(source), rotating_words(parameters))) {
+      bitmap(parameters, 0)[word_of(source)] = bit_of(source);
+    }
+  }
   if (is_grid_leader()) {
-    parameters.queue[0] = request.source;
+    parameters.queue[0] = source;
     SearchState fresh = {};
     unsigned edges = 0;
     if constexpr (Policy::counts_edges) {
-      edges = degree_of(parameters, request.source);
+      edges = degree_of(parameters, source);
       fresh.totals[0].largest_degree = edges;
       parameters.edge_begin[0] = 0;
     }
@@ -62,7 +93,7 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
 template <class Policy>
 __device__ __forceinline__ void reset_search(const typename Policy::Parameters& parameters,
                                              const LaunchArguments& launch) {
-  reset<Policy>(parameters, launch.request);
+  reset<Policy>(parameters, &launch.request);
 }
 
 }  // namespace persistent_bfs

@@ -16,23 +16,21 @@ namespace persistent_bfs {
 // All lanes of a team of `team`, a power of two, hold its row.
 template <class Policy, class Visit>
 __device__ __forceinline__ void rows_by_teams(const typename Policy::Parameters& graph,
-                                              const Row<Policy>& row, int team, int lane,
+                                              Row<Policy> row, int team, int lane,
                                               Visit& visit) {
   constexpr int BATCH = 4;
   const int long_row = BATCH * team > WARP_SIZE ? BATCH * team : WARP_SIZE;
   const int rank = lane & (team - 1);
-  unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row);
-  for (bool all = false; !all; left &= left - 1) {
-    all = left == 0;
-    Row<Policy> its = all ? row : row_of_lane(row, __ffs(left) - 1);
-    if (all && row.degree >= long_row) its.degree = 0;
-    const int lanes = all ? team : WARP_SIZE;
-    const int longest = all ? warp_max(its.degree) : its.degree;
-    if (lane == 0) count_lane_slots((longest + lanes - 1) / lanes * WARP_SIZE);
+  for (unsigned left = __ballot_sync(FULL_WARP, rank == 0 && row.degree >= long_row); left != 0;
+       left &= left - 1) {
+    stride_row<false>(graph, row_of_lane(row, __ffs(left) - 1), WARP_SIZE, lane, visit);
+  }
+  if (row.degree >= long_row) row.degree = 0;
+  const int longest = warp_max(row.degree);
+  if (lane == 0) count_lane_slots((longest + team - 1) / team * WARP_SIZE);
 #pragma unroll 1
-    for (int step = 0; step < longest; step += BATCH * lanes) {
-      stride<BATCH>(graph, its, step, lanes, all ? rank : lane, visit);
-    }
+  for (int step = 0; step < longest; step += BATCH * team) {
+    stride<BATCH>(graph, row, step, team, rank, visit);
   }
 }
 

@@ -19,6 +19,14 @@ struct SearchRequest {
   int max_depth;
 };
 
+// What it wants to know when the search is over.
+struct SearchSummary {
+  int depth;
+  int enqueued;
+  int status;
+  int barriers;
+};
+
 enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2, STOPPED = 3 };
 
 // What is known of a frontier as it grows. `count` holds its vertices and, where the policy counts
@@ -115,6 +123,7 @@ struct LaunchArguments {
   int tier_slots;  // in each block of the tier, for a frontier
   int left;        // vertices to look for a parent, after a level pulled by bitmaps
   unsigned long long explored;
+  SearchSummary* summary;  // in the host's memory, for a kernel that runs the whole search
 };
 
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
@@ -139,7 +148,7 @@ struct SearchParameters {
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
-  const SearchRequest* request;  // in device memory, where a recorded graph must look for it
+  const SearchRequest* request;  // in the host's memory, where a recorded graph must look for it
   vertex_t vertices;
   int queue_capacity;
   long long arcs;

@@ -73,6 +73,7 @@ class LaunchArguments(ctypes.Structure):
         ("tier_slots", ctypes.c_int),
         ("left", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
+        ("summary", ctypes.c_void_p),
     )
 
 
@@ -101,6 +102,10 @@ class SearchParameters(ctypes.Structure):
 
 
 SEARCH_REQUEST = np.dtype([("source", np.int32), ("max_depth", np.int32)])
+
+SEARCH_SUMMARY = np.dtype(
+    [("depth", np.int32), ("enqueued", np.int32), ("status", np.int32), ("barriers", np.int32)]
+)
 
 FRONTIER_TOTALS = np.dtype(
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -233,13 +234,16 @@ class Engine(ABC):
             The frontiers held more vertices than the queue does: the claim let vertices be
             discovered more than once.
         """
-        state = self.workspace.host_state[0]
-        if state["status"] == layout.STOPPED:
-            self.check_time(int(state["depth"]))
+        return self.outcome_of(self.workspace.host_state[0])
+
+    def outcome_of(self, told: Any) -> Outcome:
+        """The outcome told by a state or a `layout.SEARCH_SUMMARY`; raises as `outcome`."""
+        if told["status"] == layout.STOPPED:
+            self.check_time(int(told["depth"]))
             raise DeviceError(f"{self.config.engine}: the search was stopped")
-        if state["status"] == layout.QUEUE_FULL:
-            raise self.queue_full(int(state["enqueued"]))
-        return Outcome(int(state["depth"]), int(state["enqueued"]), int(state["barriers"]))
+        if told["status"] == layout.QUEUE_FULL:
+            raise self.queue_full(int(told["enqueued"]))
+        return Outcome(int(told["depth"]), int(told["enqueued"]), int(told["barriers"]))
 
     def queue_full(self, enqueued: int) -> RepeatedDiscovery:
         """The error for a search whose frontiers outgrew the queue."""
@@ -333,7 +337,6 @@ def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int
         "distances": (vertices, np.int32),
         "queue": (capacity, np.int32),
         "state": (1, layout.SEARCH_STATE),
-        "request": (1, layout.SEARCH_REQUEST),
     }
     if config.counts_edges:
         needed["edge_begin"] = (capacity, np.uint32)
@@ -423,6 +426,7 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             buffer.free()
         raise
     addresses = {name: buffer.address for name, buffer in made.items()}
+    addresses["request"] = host_request.ctypes.data
     if config.dense:  # no append that goes by the arcs' places is there beside bitmaps
         addresses["part_sums"] = addresses.pop("bitmaps")
     if config.likely_parents:  # nor packed rows, which a tier reads

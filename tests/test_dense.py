@@ -290,7 +290,9 @@ BUGS = [
     # Bits of the frontier before stay.
     ("step.cuh", "clear_stale<Policy>(parameters, frontier,", "(void)sizeof(", ),
     # Each search finds the bits of the last one.
-    ("reset.cuh", "reset_bitmaps<Policy>(parameters, request.source);", ""),
+    ("reset.cuh", "rotating_words(parameters), 0);", "0, 0);"),
+    # Nor has the first frontier its only one.
+    ("reset.cuh", "bitmap(parameters, 0)[word_of(source)] = bit_of(source);", ""),
     # Two bits of one word, and one is lost.
     (
         "dense.cuh",

@@ -2,8 +2,8 @@
 //
 // Needs every block resident. Without a tier every level is the grid's: one barrier for the reset
 // and one a level (one a phase, where the append has several), no launch, no round trip. Every
-// thread keeps the loop's variables in registers; after the barrier all of them read the next
-// frontier's count, which no one changes before the next barrier. With a tier (cuda/tier/) the
+// thread keeps the loop's variables in registers; after the barrier one thread a block reads the
+// next frontier's count, which no one changes before the next barrier. With a tier (cuda/tier/) the
 // levels of a small frontier are run by a few blocks alone while the others wait. Cost then: a
 // barrier for the reset, one for each wide level, and one more where a run of narrow levels ends
 // in a wide one.
@@ -38,7 +38,8 @@ class PersistentSearch {
     }
     reset<Policy>(parameters_, parameters.request);
     barrier_.wait();
-    now_ = {0, 0, 0, 1, 0, count_of(state_.totals[0]), 0};
+    now_ = {0, 0, 0, 1, 0, {0}, 0};
+    hear();
   }
 
   __device__ __forceinline__ void run() {
@@ -90,30 +91,62 @@ class PersistentSearch {
 
   __device__ __forceinline__ int next_totals() const { return (totals() + 1) % 3; }
 
-  // Two that take turns.
-  __device__ __forceinline__ int* stopping() const { return &state_.stopping[now_.level % 2]; }
+  // What the leader heard of the host at a level; two that take turns.
+  __device__ __forceinline__ int* stopping(int level) const {
+    return &state_.stopping[level % 2];
+  }
 
   __device__ __forceinline__ bool has_frontier() const {
     return now_.count.vertices() > 0 && fits<Policy>(parameters_, now_.begin, now_.count);
   }
 
+  // What a level is told of its frontier. One thread a block asks for it, past the barrier: reads of
+  // one address are served one after another, and all the grid's warps would keep each other
+  // waiting for as long as a narrow level takes. Nor are registers held for what is read once.
+  struct News {
+    unsigned long long count;
+    unsigned long long explored;
+    int largest_degree;
+    int discovered;
+    int left;
+    int stale;
+    int stopped;
+  };
+
+  static __device__ __forceinline__ News& news() {
+    __shared__ News of_block;
+    return of_block;
+  }
+
+  // By the whole block, past a barrier of the grid.
+  __device__ __forceinline__ void hear() {
+    if (threadIdx.x == 0) {
+      News& told = news();
+      const FrontierTotals& totals = state_.totals[this->totals()];
+      told.count = load_relaxed(&totals.count);
+      if constexpr (Policy::counts_edges) {
+        told.largest_degree = load_relaxed(&totals.largest_degree);
+      }
+      if constexpr (Policy::padded) told.discovered = load_relaxed(&totals.discovered);
+      if constexpr (Policy::dense) {
+        told.left = load_relaxed(&totals.left);
+        told.explored = load_relaxed(&state_.explored[now_.level % 2]);
+        told.stale = load_relaxed(&state_.stale[now_.level % 2]);
+      }
+      told.stopped = now_.level > 0 ? load_relaxed(stopping(now_.level - 1)) : 0;
+    }
+    __syncthreads();
+    now_.count = {news().count};
+  }
+
   __device__ __forceinline__ Frontier this_frontier() const {
-    const int here = totals();
-    const int largest =
-        Policy::counts_edges ? load_relaxed(&state_.totals[here].largest_degree) : 0;
-    unsigned long long explored = now_.explored;
-    int stale = 0;
-    if constexpr (Policy::dense) {
-      explored = load_relaxed(&state_.explored[now_.level % 2]);
-      stale = load_relaxed(&state_.stale[now_.level % 2]);
-    }
-    Frontier frontier = frontier_at(parameters_, now_.begin, now_.count, largest, now_.level,
-                                    explored, pulling_);
-    if constexpr (Policy::padded) {
-      frontier.discovered = load_relaxed(&state_.totals[here].discovered);
-    }
-    if constexpr (Policy::dense) frontier.left = load_relaxed(&state_.totals[here].left);
-    place_bitmap<Policy>(frontier, here, stale);
+    const News& told = news();
+    Frontier frontier = frontier_at(parameters_, now_.begin, now_.count,
+                                    Policy::counts_edges ? told.largest_degree : 0, now_.level,
+                                    Policy::dense ? told.explored : now_.explored, pulling_);
+    if constexpr (Policy::padded) frontier.discovered = told.discovered;
+    if constexpr (Policy::dense) frontier.left = told.left;
+    place_bitmap<Policy>(frontier, totals(), Policy::dense ? told.stale : 0);
     return frontier;
   }
 
@@ -121,7 +154,7 @@ class PersistentSearch {
   __device__ __forceinline__ void expand(const Frontier& frontier) {
     if (is_grid_leader()) {
       // The host may say so at any time; the leader's word is the same for all.
-      store_relaxed(stopping(), load_relaxed(&state_.stop));
+      store_relaxed(stopping(now_.level), load_relaxed(&state_.stop));
       state_.totals[(totals() + 2) % 3] = {};
       if constexpr (Policy::dense) {
         // Kernels that push and pull have no registers for what each level reads once.
@@ -146,14 +179,14 @@ class PersistentSearch {
     }
     if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
     now_.totals = next_totals();
-    now_.count = count_of(state_.totals[now_.totals]);
-    stopped_ = load_relaxed(stopping()) != 0;
+    ++now_.level;
+    hear();
+    stopped_ = news().stopped != 0;
     if constexpr (Policy::padded) {
-      now_.found += load_relaxed(&state_.totals[now_.totals].discovered);
+      now_.found += news().discovered;
     } else if constexpr (keeps_found) {
       now_.found += static_cast<int>(now_.count.vertices());
     }
-    ++now_.level;
   }
 
   __device__ __forceinline__ bool suits_tier(const Frontier& frontier) const {
@@ -190,7 +223,7 @@ class PersistentSearch {
     const NextFrontier growing = next_frontier(parameters_, now_.begin, now_.totals);
     collect_frontier<Policy>(parameters_, now_.level, growing);
     barrier_.wait();
-    now_.count = count_of(state_.totals[now_.totals]);
+    hear();
   }
 
   __device__ __forceinline__ void trace_limit() const {

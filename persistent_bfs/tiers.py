@@ -8,6 +8,9 @@ from persistent_bfs.device.base import DeviceInfo
 
 AUTO, NONE = "auto", "none"
 
+# Shared memory that a kernel has for the loop itself, at most; what it really is, the kernel tells.
+LOOP_BYTES = 256
+
 # With fewer, a tier would hand frontiers over more often than it runs them.
 FEWEST_SLOTS = 1024
 
@@ -46,9 +49,14 @@ def shared_bytes(vertices: int, slots: int, blocks: int = 1) -> int:
     return layout.SLOT_BYTES * slots + layout.SLOT_COUNTER_BYTES + bits_bytes(vertices, blocks)
 
 
-def slots_that_fit(tier: str, vertices: int, blocks: int, info: DeviceInfo) -> int:
-    """How many slots a block of ``tier`` has beside its visited bits; less than 1 if none."""
-    room = info.shared_bytes_per_block - shared_bytes(vertices, 0, blocks)
+def slots_that_fit(
+    tier: str, vertices: int, blocks: int, info: DeviceInfo, beside: int = LOOP_BYTES
+) -> int:
+    """How many slots a block of ``tier`` has beside its visited bits; less than 1 if none.
+
+    ``beside`` is the shared memory that the kernel itself has, in bytes.
+    """
+    room = info.shared_bytes_per_block - beside - shared_bytes(vertices, 0, blocks)
     return min(TIERS[tier].slots, room // layout.SLOT_BYTES)
 
 

@@ -11,12 +11,13 @@ from devices import KERNEL_DEVICES
 from graphs import directed, path, undirected
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, BFSResult, EngineOptions, Graph, read_graph
+from persistent_bfs import BFS, BFSResult, EngineOptions, Graph, layout, read_graph
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, LaunchShape, LaunchTooLarge
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
+from persistent_bfs.tiers import slots_that_fit
 
 WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
 
@@ -131,6 +132,18 @@ def test_more_vertices_than_a_block_has_bits_for_are_refused(device: Device) -> 
         BFS(graph, tiers="block", device=device)
     with BFS(graph, tiers="block,cluster", device=device) as search:
         assert search.config.tier == ("cluster" if device.info.clusters > 1 else "none")
+
+
+def test_what_a_kernel_keeps_itself_leaves_a_tier_fewer_slots(device: Device) -> None:
+    limit = device.info.shared_bytes_per_block
+    vertices = 8 * (limit - 1500 * layout.SLOT_BYTES)
+    most = slots_that_fit("block", vertices, 1, device.info, 0)
+    assert most < 1500  # so many slots less the counters
+    assert slots_that_fit("block", vertices, 1, device.info, 10 * layout.SLOT_BYTES) == most - 10
+    # All that there is, to the last slot.
+    with BFS(read_graph(f"path:{vertices}"), tiers="block", device=device) as search:
+        result = search.run(vertices // 2, max_depth=3)
+        assert (result.depth, result.reached) == (3, 7)
 
 
 # A path of 12 vertices whose sixth has leaves, so many that its degree is the one asked for.

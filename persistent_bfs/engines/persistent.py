@@ -61,8 +61,9 @@ class Persistent(Engine):
         """The grid where the tier has ``blocks`` blocks."""
         kernel = self.program["search_persistent"]
         vertices = self.workspace["distances"].count
-        limit = self.device.info.shared_bytes_per_block
-        slots = slots_that_fit(self.config.tier, vertices, blocks, self.device.info)
+        beside = kernel.resources.shared_bytes if kernel.resources else 0
+        limit = self.device.info.shared_bytes_per_block - beside
+        slots = slots_that_fit(self.config.tier, vertices, blocks, self.device.info, beside)
         if self.options.tier_slots is not None:
             slots = self.options.tier_slots
         needed = shared_bytes(vertices, max(slots, 2), blocks)

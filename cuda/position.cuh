@@ -81,17 +81,30 @@ __device__ __forceinline__ void await_turn(const Parameters& parameters, int tur
   __syncthreads();
 }
 
-// By every thread, when the turn has come: the position, but for the frontier's count, which the
-// tier leaves to whoever collects the frontier. Returns whether there is one.
+// By whole blocks, when the turn has come: the position, but for the frontier's count, which the
+// tier leaves to whoever collects the frontier. Returns whether there is one. One thread a block
+// reads what the others are told: reads of one address are served one after another.
 template <class Parameters>
 __device__ __forceinline__ bool receive(const Parameters& parameters, Position& now) {
-  const SearchState& state = *parameters.state;
-  now.level = load_relaxed(&state.tier_level);
-  now.found += load_relaxed(&state.tier_found);
-  now.explored += load_relaxed(&state.tier_edges);
+  struct Left {
+    unsigned long long edges;
+    int level;
+    int found;
+    int slots;
+  };
+  __shared__ Left left;
+  if (thread_in_block() == 0) {
+    const SearchState& state = *parameters.state;
+    left = {load_relaxed(&state.tier_edges), load_relaxed(&state.tier_level),
+            load_relaxed(&state.tier_found), load_relaxed(&state.tier_slots)};
+  }
+  __syncthreads();
+  now.level = left.level;
+  now.found += left.found;
+  now.explored += left.edges;
   now.totals = (now.totals + 1) % 3;
   ++now.turn;
-  return load_relaxed(&state.tier_slots) > 0;
+  return left.slots > 0;
 }
 
 }  // namespace persistent_bfs

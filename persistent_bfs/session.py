@@ -48,9 +48,9 @@ FEWEST_ROW_SLOTS = 1
 # Rows longer than this keep the few warps of a tier long.
 TIERED_DEGREE = 32
 
-# With so many arcs a few wide levels take longer than what pulling them needs beside: bitmaps, and
-# fewer threads a multiprocessor.
-WIDE_ARCS = 1 << 19
+# With so many arcs a wide level takes longer than what pulling it needs beside; and with so many
+# more, longer than what bitmaps need: their clearing, and fewer threads a multiprocessor.
+WIDE_ARCS, DENSE_ARCS = 1 << 16, 1 << 23
 
 # In this many levels a graph of narrow ones does not reach this many vertices.
 PROBED_LEVELS, PROBED_VERTICES = 12, 2048
@@ -101,19 +101,25 @@ def choose_advance(advance: str, direction: str) -> tuple[str, str]:
     return advance, ""
 
 
-def suits_bitmaps(graph: Graph, config: Config) -> bool:
-    """Whether levels of ``graph`` had better be pulled by bitmaps where they are wide.
+def suitable_frontier(graph: Graph, config: Config) -> str | None:
+    """The form of frontiers with which wide levels of ``graph`` had better be pulled, if any.
 
-    So it is in undirected graphs of many arcs in a few wide levels. A directed graph would have to
-    be transposed first; that is left to whoever asks for it.
+    So it is in undirected graphs that are not deep: with bitmaps where there are very many arcs,
+    without where there are many and some vertex has a large share of them, so that a search that
+    only pushed would count the frontiers' arcs all the same. A directed graph would have to be
+    transposed first; that is left to whoever asks for it.
     """
-    return (
-        not graph.directed
-        and WIDE_ARCS <= graph.arcs <= MAX_COUNTED_ARCS
-        and config.exact
-        and conflict("auto", config.advance, config.append, "dense") is None
-        and not looks_deep(graph)
-    )
+    form = "dense" if graph.arcs >= DENSE_ARCS else "sparse"
+    counted = form == "dense" or graph.max_degree > EVEN_DEGREE
+    if (
+        graph.directed
+        or not WIDE_ARCS <= graph.arcs <= MAX_COUNTED_ARCS
+        or not (counted and config.exact)
+        or conflict("auto", config.advance, config.append, form) is not None
+        or looks_deep(graph)
+    ):
+        return None
+    return form
 
 
 def configure(
@@ -328,14 +334,15 @@ class BFS:
     def _take_direction(self, device: Device) -> str:
         """Give the configuration the direction that suits; returns why, if it is not push."""
         graph, pushing = self.graph, self.config
-        if not suits_bitmaps(graph, pushing):
+        form = suitable_frontier(graph, pushing)
+        if form is None:
             return ""
-        self.config = pushing.with_(direction="auto", frontier="dense")
+        self.config = pushing.with_(direction="auto", frontier=form)
         needed = memory_needed(graph.vertices, graph.arcs, self.config, directed=False)
         if sum(needed.values()) > device.free_bytes():
             self.config = pushing
             return f"push: direction auto would need {sum(needed.values()):,} bytes in all"
-        return f"direction auto, dense frontiers: {graph.arcs:,} arcs in wide levels"
+        return f"direction auto, {form} frontiers: {graph.arcs:,} arcs in wide levels"
 
     def _take_tier(self, tiers: str, block_threads: int | None, device: Device) -> str:
         """Give the configuration its tier; returns why, if there is anything to say."""

@@ -377,34 +377,46 @@ needs_emulation = pytest.mark.skipif(
 )
 
 
+PUSH = ("push", "sparse")
+
+
 @pytest.mark.parametrize(
     ("spec", "how", "chosen"),
     [
-        ("kron:15", {}, ("auto", "dense")),
-        ("kron:15", {"tiers": "none", "predecessors": True, "append": "block"}, ("auto", "dense")),
-        ("kron:15", {"direction": "push"}, ("push", "sparse")),
-        ("kron:15", {"frontier": "sparse"}, ("push", "sparse")),
-        ("kron:15", {"engine": "persistent"}, ("push", "sparse")),
-        ("kron:15", {"advance": "edge"}, ("push", "sparse")),
-        ("kron:15", {"append": "scan"}, ("push", "sparse")),
-        ("kron:15", {"claim": "naive"}, ("push", "sparse")),
-        ("kron:10", {}, ("push", "sparse")),
-        ("grid:400x400", {}, ("push", "sparse")),
+        ("kron:15", {}, ("auto", "sparse")),
+        ("kron:15", {"tiers": "none", "predecessors": True, "append": "block"}, ("auto", "sparse")),
+        ("kron:15", {"direction": "push"}, PUSH),
+        ("kron:15", {"frontier": "sparse"}, PUSH),
+        ("kron:15", {"engine": "persistent"}, PUSH),
+        ("kron:15", {"advance": "edge"}, PUSH),
+        ("kron:15", {"append": "scan"}, PUSH),
+        ("kron:15", {"claim": "naive"}, PUSH),
+        ("kron:10", {}, PUSH),  # few arcs
+        ("grid:400x400", {}, PUSH),  # deep
+        ("random:20000:100000", {}, PUSH),  # no degree is large
     ],
 )
 @needs_emulation
-def test_wide_graphs_are_pulled_by_bitmaps_where_nobody_says_otherwise(
+def test_wide_graphs_are_pulled_where_nobody_says_otherwise(
     spec: str, how: dict[str, Any], chosen: tuple[str, str]
 ) -> None:
     graph = read_graph(spec)
     with BFS(graph, device="emulated", **how) as search:
         assert (search.config.direction, search.config.frontier) == chosen
-        wide = chosen != ("push", "sparse")
-        assert (f"direction auto, dense frontiers: {graph.arcs:,} arcs" in search.reason) == wide
-        if how == {} and spec == "kron:15":
-            result = search.run(int(np.argmax(graph.degrees)))
-            assert find_problem(graph, result) is None
-            assert (result.direction, result.frontier) == chosen
+        told = f"direction auto, {chosen[1]} frontiers: {graph.arcs:,} arcs" in search.reason
+        assert told == (chosen != PUSH)
+
+
+@needs_emulation
+@pytest.mark.parametrize("spec", ["kron:15", "random:20000:100000"])
+def test_very_many_arcs_are_worth_bitmaps(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("persistent_bfs.session.DENSE_ARCS", 1 << 17)
+    graph = read_graph(spec)
+    with BFS(graph, device="emulated") as search:
+        result = search.run(int(np.argmax(graph.degrees)))
+        assert find_problem(graph, result) is None
+        assert (result.direction, result.frontier) == ("auto", "dense")
+        assert f"direction auto, dense frontiers: {graph.arcs:,} arcs" in result.reason
 
 
 @needs_emulation
@@ -417,6 +429,7 @@ def test_a_directed_graph_is_not_transposed_unasked() -> None:
 
 @needs_emulation
 def test_bitmaps_that_do_not_fit_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("persistent_bfs.session.DENSE_ARCS", 1 << 19)
     graph = read_graph("kron:15")
     plain = configure(graph, engine="persistent", advance="auto")
     pushed = sum(memory_needed(graph.vertices, graph.arcs, plain, directed=False).values())

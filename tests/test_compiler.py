@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import configparser
 import ctypes
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from graphs import REPOSITORY
 
 from persistent_bfs import compiler, layout
 from persistent_bfs.compiler import ARCHITECTURES, CompileError
@@ -237,3 +239,14 @@ def test_importing_the_package_calls_no_compiler_and_no_gpu() -> None:
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_every_folder_of_device_code_is_in_the_wheel() -> None:
+    declared = configparser.ConfigParser()
+    declared.read(REPOSITORY / "setup.cfg")
+    packages = set(declared["options"]["packages"].split())
+    data = declared["options.package_data"]
+    for file in (REPOSITORY / "cuda").rglob("*.[ch]*"):
+        folder = ".".join(("persistent_bfs", *file.relative_to(REPOSITORY).parts[:-1]))
+        assert folder in packages
+        assert f"*{file.suffix}" in data[folder].replace(",", " ").split()

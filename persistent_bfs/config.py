@@ -14,9 +14,10 @@ from typing import Any
 WARP_SIZE = 32
 MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 
-# Threads a multiprocessor whose registers suffice for every kernel that both pushes and pulls by
-# bitmaps: 64 a thread. More registers would leave fewer threads to wait for memory.
-RESIDENT_THREADS = 1024
+# Threads a multiprocessor whose registers suffice for kernels that both push and pull by bitmaps:
+# 64 a thread. More registers would leave fewer threads to wait for memory; what is there for study
+# is given them, lest it spill.
+RESIDENT_THREADS, RESIDENT_FOR_STUDY = 1024, 768
 
 
 @dataclass(frozen=True)
@@ -674,7 +675,9 @@ class Config:
     def resident_blocks(self) -> int:
         """Blocks a multiprocessor that the compiler is to leave registers for."""
         if self.dense and self.direction == "auto":
-            return RESIDENT_THREADS // self.block_threads
+            usual = self.claim == "cas" and ADVANCES[self.advance].by_frontier
+            threads = RESIDENT_THREADS if usual else RESIDENT_FOR_STUDY
+            return max(threads // self.block_threads, 1)
         if self.engine == WALK.name:
             return max(ADVANCES[self.advance].resident_threads // self.block_threads, 1)
         return 1

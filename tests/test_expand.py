@@ -221,7 +221,7 @@ def test_frontiers_of_all_shapes_and_grids(advance: str) -> None:
             "if (kept > KEPT) kept = KEPT;",
             "if (kept > KEPT) kept = KEPT - 1;",
         ),
-        ("rows.cuh", "row.degree >= long_row) its", "row.degree > long_row) its"),
+        ("rows.cuh", "(row.degree >= long_row) row", "(row.degree > long_row) row"),
     ],
     ids=["more-hubs-than-kept", "one-hub-forgotten", "a-long-row-twice"],
 )

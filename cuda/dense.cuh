@@ -10,7 +10,8 @@
 // warp, and hands the vertices to lanes, so that no pass and no barrier is needed here either. Its
 // discoveries are in the queue again. Cost: a read of n/8 bytes, and five shuffles for 32 vertices
 // found. Clearing costs a store a vertex of the queue, or n/8 bytes where there is no queue or it
-// is longer. A fourth bitmap holds, between pulled levels, who is left to look for a parent. Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012;
+// is longer. A fourth bitmap holds, between pulled levels, who is left to look for a parent.
+// Source: the bitmaps and conversions of S. Beamer, K. Asanovic, D. Patterson, SC 2012;
 // doing both within the levels is this project's own.
 #pragma once
 

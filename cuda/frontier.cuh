@@ -30,8 +30,8 @@ constexpr int EVEN_DEGREE = 64;
 // have been in none. `pulling` says how the level before was expanded. Of a padded
 // frontier `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier
 // has bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not
-// in the queue then, and `left` vertices are still to look for a parent. `stale` says what is left in
-// the bitmap of the frontier before. See dense.cuh.
+// in the queue then, and `left` vertices are still to look for a parent. `stale` says what is left
+// in the bitmap of the frontier before. See dense.cuh.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;

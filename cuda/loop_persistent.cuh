@@ -100,8 +100,8 @@ class PersistentSearch {
     return now_.count.vertices() > 0 && fits<Policy>(parameters_, now_.begin, now_.count);
   }
 
-  // What a level is told of its frontier. One thread a block asks for it, past the barrier: reads of
-  // one address are served one after another, and all the grid's warps would keep each other
+  // What a level is told of its frontier. One thread a block asks for it, past the barrier: reads
+  // of one address are served one after another, and all the grid's warps would keep each other
   // waiting for as long as a narrow level takes. Nor are registers held for what is read once.
   struct News {
     unsigned long long count;

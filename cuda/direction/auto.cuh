@@ -6,10 +6,11 @@
 // them all. If e of the u arcs that are left lead out of the frontier, and they are well mixed, an
 // unvisited vertex has u / e looks before it finds a parent. So much is compared with e, the looks
 // of a pushed level: to pull where that is more. Back to push where the frontier's vertices are
-// fewer than 1/BETA of all, unless few others are left to look for a parent. Every thread computes the same answer from the counts, so that nothing
-// has to be agreed on. Source: S. Beamer, K. Asanovic, D. Patterson, SC 2012, with BETA of the GAP
-// Benchmark Suite; their ALPHA pulls wherever e exceeds u/15, which is right where the unvisited
-// find parents at once, but not where they look along all their arcs in vain: docs/performance.md.
+// fewer than 1/BETA of all, unless few others are left to look for a parent. Every thread computes
+// the same answer from the counts, so that nothing has to be agreed on. Source: S. Beamer, K.
+// Asanovic, D. Patterson, SC 2012, with BETA of the GAP Benchmark Suite; their ALPHA pulls wherever
+// e exceeds u/15, which is right where the unvisited find parents at once, but not where they look
+// along all their arcs in vain: docs/performance.md.
 #pragma once
 
 #include "direction/pull.cuh"

@@ -5,9 +5,8 @@
 // vertex that is left looks at its likely parent first, eight loads a lane in flight together; then
 // those that were not lucky are handed to the lanes anew, so that none idles, and go along their
 // rows. Nobody else looks after these words, so they are written whole, and there is no claim to
-// win. Who is
-// left is told by the distances after a pushed level, and by their own bitmap after a pulled one;
-// vertices without an arc to them are dropped there at once.
+// win. Who is left is told by the distances after a pushed level, and by a bitmap of their own
+// after a pulled one; vertices without an arc to them are dropped there at once.
 // Cost: a read of n/8 bytes (4n after a pushed level), 4 bytes and a test of a bit for each vertex
 // that is left, the rows of those whose likely parent is not in the frontier, and two atomics a
 // block. The discoveries' edges are not counted: that would take two more reads of each. Source:

@@ -16,6 +16,7 @@
 #include "reset.cuh"
 #include "step.cuh"
 #include "trace.cuh"
+#include "unreached.cuh"
 
 namespace persistent_bfs {
 
@@ -36,7 +37,7 @@ class PersistentSearch {
     if constexpr (Tier::exists) {
       if (tier_.is_member()) tier_.clear(parameters_);
     }
-    reset<Policy>(parameters_, parameters.request);
+    reset<Policy, Policy::predecessors && !fills_unreached>(parameters_, parameters.request);
     barrier_.wait();
     now_ = {0, 0, 0, 1, 0, {0}, 0};
     hear();
@@ -56,6 +57,9 @@ class PersistentSearch {
         may_enter = true;
       }
       expand(frontier);
+    }
+    if constexpr (fills_unreached) {
+      if (!has_pulled_) fill_unreached(parameters_);
     }
   }
 
@@ -81,6 +85,11 @@ class PersistentSearch {
   // What a loop without a tier need not remember, since registers are dear: vertices in frontiers
   // are those in the queue, and the totals rotate with the levels.
   static constexpr bool keeps_found = Policy::padded || Tier::exists;
+
+  // Bitmaps leave no place for the rows that a tier reads (pull/likely_parents.cuh), so that
+  // `has_pulled_` speaks of the whole search then.
+  static constexpr bool fills_unreached = Policy::predecessors && Policy::dense;
+  static_assert(!(Policy::dense && Tier::exists));
 
   // Not in a register, for the same reason.
   static __device__ __forceinline__ int max_depth() { return request_of_block().max_depth; }

@@ -50,6 +50,30 @@ __device__ __forceinline__ int4 load_row_if(bool wanted, const int4* row, int ot
   return found;
 }
 
+// Where array[i] is in global memory, computed where it stands: nvcc would do so after what decides
+// whether it is used. An `i` beyond the array is allowed, but not the use of its place.
+__device__ __forceinline__ int* place_of(int* array, int i) {
+  int* place;
+  asm volatile("mad.wide.s32 %0, %1, 4, %2;" : "=l"(place) : "r"(i), "l"(array));
+  return place;
+}
+
+// Nobody reads it soon: it is the first to leave the cache.
+__device__ __forceinline__ void store_streaming(int* place, int value) { __stcs(place, value); }
+
+__device__ __forceinline__ void store_if(bool wanted, int* place, int value) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.global.s32 [%0], %1;}" ::"l"(place),
+               "r"(value), "r"(static_cast<unsigned>(wanted))
+               : "memory");
+}
+
+// Whether it is 0 or more, in one comparison: nvcc shifts the sign to make a bool of it.
+__device__ __forceinline__ bool is_not_negative(int value) {
+  unsigned is;
+  asm("{.reg .pred p; setp.ge.s32 p, %1, 0; selp.u32 %0, 1, 0, p;}" : "=r"(is) : "r"(value));
+  return is != 0;
+}
+
 // threadIdx.x in a register: nvcc would read it anew wherever it is used.
 __device__ __forceinline__ int thread_in_block() {
   int thread;
@@ -115,6 +139,12 @@ inline T load_shared(const T* address) {
 inline int4 load_row_if(bool wanted, const int4* row, int otherwise) {
   return wanted ? *row : int4{otherwise, otherwise, otherwise, otherwise};
 }
+inline int* place_of(int* array, int i) { return array + i; }
+inline void store_if(bool wanted, int* place, int value) {
+  if (wanted) *place = value;
+}
+inline void store_streaming(int* place, int value) { *place = value; }
+inline bool is_not_negative(int value) { return value >= 0; }
 inline int known_here(int value) { return value; }
 inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }

@@ -44,8 +44,9 @@ __device__ __forceinline__ SearchRequest& request_of_block() {
   return request;
 }
 
-// By every thread of the grid; a device-wide barrier comes after.
-template <class Policy>
+// By every thread of the grid; a device-wide barrier comes after. Where predecessors are not
+// filled, those of the vertices that are never reached are left to unreached.cuh.
+template <class Policy, bool fills_predecessors = Policy::predecessors>
 __device__ __forceinline__ void reset(const typename Policy::Parameters& parameters,
                                       const SearchRequest* asked) {
   SearchRequest request = {};
@@ -53,7 +54,7 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
   const Filling filling;
   const unsigned vertices = parameters.vertices;
   filling.fill(parameters.distances, vertices, UNVISITED);
-  if constexpr (Policy::predecessors) {
+  if constexpr (fills_predecessors) {
     filling.fill(parameters.predecessors, vertices, NO_PREDECESSOR);
   }
   if constexpr (Policy::dense) {
@@ -64,7 +65,12 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
   request = request_of_block();
 
   const vertex_t source = request.source;
-  if (filling.fills(source, vertices)) parameters.distances[source] = 0;
+  if (filling.fills(source, vertices)) {
+    parameters.distances[source] = 0;
+    if constexpr (Policy::predecessors && !fills_predecessors) {
+      parameters.predecessors[source] = NO_PREDECESSOR;
+    }
+  }
   if constexpr (Policy::dense) {
     if (filling.fills(word_of(source), rotating_words(parameters))) {
       bitmap(parameters, 0)[word_of(source)] = bit_of(source);

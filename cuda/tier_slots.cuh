@@ -27,8 +27,8 @@ struct Slots {
   __device__ __forceinline__ SharedArray<int> entries() const { return {rows.begin}; }
 };
 
-// The layout of a block's dynamic shared memory: two frontiers of `capacity` slots, counters, and
-// the visited bits behind them.
+// The layout of a block's dynamic shared memory: two frontiers of `capacity` slots, counters, a
+// word for each lane of one warp that holds nothing, and the visited bits behind them.
 struct Layout {
   shared_address begin;
   int capacity;
@@ -44,7 +44,11 @@ struct Layout {
     return {begin + capacity * SLOT_BYTES};
   }
   __device__ __forceinline__ SharedArray<unsigned> visited() const {
-    return {begin + capacity * SLOT_BYTES + COUNTERS * 4};
+    return {begin + capacity * SLOT_BYTES + (COUNTERS + WARP_SIZE) * 4};
+  }
+  // A lane's own word.
+  __device__ __forceinline__ shared_address own(int lane) const {
+    return begin + capacity * SLOT_BYTES + (COUNTERS + lane) * 4;
   }
 };
 
@@ -75,13 +79,32 @@ struct RunningReserve {
   }
 };
 
+// Rows that are not asked for.
+struct NothingAhead {
+  __device__ __forceinline__ void operator()(bool, vertex_t, vertex_t, const int4*) const {}
+};
+
+// The rows a cache line before and after that of a neighbour, which chains with numbers in order
+// come to next. A warp alone waits for a row from L2 in most of its levels else.
+struct LinesAround {
+  shared_address own;
+
+  __device__ __forceinline__ void operator()(bool wanted, vertex_t v, vertex_t vertices,
+                                             const int4* row) const {
+    constexpr int LINE = 128 / sizeof(int4);
+    fetch_ahead_if(wanted && v + LINE < vertices, row + LINE, own);
+    fetch_ahead_if(wanted && v >= LINE, row - LINE, own);
+  }
+};
+
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
-// the next slot is.
-template <class Policy, class Bits, class Reserve>
+// the next slot is, `Ahead` which rows may be wanted soon.
+template <class Policy, class Bits, class Reserve, class Ahead>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
+  Ahead ahead;
   Slots next;
   int capacity;
   int distance;
@@ -96,10 +119,12 @@ struct SlotVisit {
     const bool two_slots = Policy::has_long_rows && unvisited && is_long(entry);
     const int4* const row = parameters.packed_rows + v;
     const int4 first = load_row_if(unvisited, row, NO_NEIGHBOUR);
+    ahead(unvisited, v, parameters.vertices, row);
     int4 second;
     if constexpr (Policy::has_long_rows) {
       second = load_row_if(two_slots, row + parameters.vertices, NO_NEIGHBOUR);
     }
+    int* const distance_of_v = place_of(parameters.distances, v);
     const bool discovered = bits.claim(unvisited, v);
     const unsigned ballot = __ballot_sync(FULL_WARP, discovered);
     if (ballot == 0) return;
@@ -111,11 +136,6 @@ struct SlotVisit {
       slot += lanes_below(longs, lane);
     }
     slot += reserve(wanted, lane);
-    if (discovered) {
-      parameters.distances[v] = distance;
-      if constexpr (Policy::predecessors) parameters.predecessors[v] = source;
-    }
-    work.found += discovered;
     const bool stored = discovered && slot < capacity;
     next.rows.store_if(stored, slot, first);
     if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
@@ -125,6 +145,11 @@ struct SlotVisit {
       if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored_too, slot + 1, v);
     }
     overflowed |= discovered && slot + two_slots >= capacity;
+    store_if(discovered, distance_of_v, distance);
+    if constexpr (Policy::predecessors) {
+      if (discovered) parameters.predecessors[v] = source;
+    }
+    work.found += discovered;
   }
 };
 
@@ -170,7 +195,7 @@ __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& p
                                             Visit& visit, TierWork& work) {
   const int entry = frontier.entry(arc);
   if (lane == 0) count_lane_slots(WARP_SIZE);
-  const bool valid = entry >= 0;
+  const bool valid = is_not_negative(entry);
   vertex_t source = NO_VERTEX;
   if constexpr (Policy::predecessors) source = frontier.vertex(valid, arc);
   if constexpr (Policy::counts_edges) work.edges += valid;

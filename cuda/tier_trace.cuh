@@ -52,6 +52,11 @@ class NarrowTrace {
     return Policy::trace && level >= full_;
   }
 
+  // `level`, or the one before it that must be written first.
+  __device__ __forceinline__ int fills(int level) const {
+    return Policy::trace && level > full_ ? full_ : level;
+  }
+
   // The levels kept, up to `level`, were run so.
   __device__ __forceinline__ void write(int level, Mapping mapping) {
     if constexpr (Policy::trace) {

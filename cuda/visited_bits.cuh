@@ -9,14 +9,11 @@
 
 namespace persistent_bfs::tier {
 
-// All bits in one block's shared memory. Cost: n/8 bytes, and a look before an atomic, unless few
-// look at once: an atomic that comes for nothing then delays nobody.
-template <bool looks>
+// All bits in one block's shared memory. Cost: n/8 bytes, and a look before an atomic.
 struct BlockBits {
   SharedArray<unsigned> words;
 
   __device__ __forceinline__ bool look_unvisited(bool wanted, vertex_t v) const {
-    if (!looks) return wanted;
     return !(load_shared_relaxed_if(wanted, words.at(word_of(v)), -1) & bit_of(v));
   }
 
@@ -29,6 +26,21 @@ struct BlockBits {
 
   static __device__ __forceinline__ int words_of(vertex_t vertices) {
     return static_cast<int>((static_cast<unsigned>(vertices) + WARP_SIZE - 1) / WARP_SIZE);
+  }
+};
+
+// The same, looked at by one warp alone. No look before the atomic, which delays nobody else then,
+// and no branch around it, which costs a warp that is alone as much again: a lane without a vertex
+// changes nothing in a word of its own.
+struct WarpBits {
+  SharedArray<unsigned> words;
+  shared_address own;
+
+  __device__ __forceinline__ bool look_unvisited(bool wanted, vertex_t) const { return wanted; }
+
+  __device__ __forceinline__ bool claim(bool wanted, vertex_t v) const {
+    const unsigned bit = wanted ? bit_of(v) : 0;
+    return bit & ~fetch_or_shared(wanted ? words.at(word_of(v)) : own, bit);
   }
 };
 

@@ -28,8 +28,8 @@ PACKED = 4  # neighbours in a packed row; a long vertex has two rows
 LONG = 1 << 30  # beside the number of a long neighbour
 NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 
-# cuda/tier/slots.cuh: what a block's shared memory holds beside the visited bits.
-SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 128
+# cuda/tier_slots.cuh: what a block's shared memory holds beside the visited bits.
+SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 256
 
 # What a trace record says of a frontier's vertices and arcs where nobody counted them.
 FRONTIERS_SIZE, FRONTIERS_OWN = -1, 2**64 - 1

@@ -1,12 +1,14 @@
 // A pulled level where frontiers are bitmaps: so are the vertices left to look for a parent.
 //
-// A warp takes up to 32 words of every bitmap, 32 vertices in a row each; the words are far apart,
-// since vertices close together are often alike, and one warp must not have all the hard ones. Each
-// vertex that is left looks at its likely parent first, eight loads a lane in flight together; then
-// those that were not lucky are handed to the lanes anew, so that none idles, and go along their
-// rows. Nobody else looks after these words, so they are written whole, and there is no claim to
-// win. Who is left is told by the distances after a pushed level, and by a bitmap of their own
-// after a pulled one; vertices without an arc to them are dropped there at once.
+// A warp takes up to 32 words of every bitmap, 32 vertices in a row each. They come in runs, which
+// memory reads and writes as one sector each; the runs are far apart, since vertices close together
+// are often alike, and one warp must not have all the hard ones, unless so few are left that the
+// words themselves are the work. Each vertex that is left looks at its likely parent first, eight
+// loads a lane in flight together; then those that were not lucky are handed to the lanes anew, so
+// that none idles, and go along their rows. Nobody else looks after these words, so they are
+// written whole, and there is no claim to win. Who is left is told by the distances after a pushed
+// level, and by a bitmap of their own after a pulled one; vertices without an arc to them are
+// dropped there at once.
 // Cost: a read of n/8 bytes (4n after a pushed level), 4 bytes and a test of a bit for each vertex
 // that is left, the rows of those whose likely parent is not in the frontier, and two atomics a
 // block. The discoveries' edges are not counted: that would take two more reads of each. Source:
@@ -38,7 +40,8 @@ class ByBits {
     ByBits level(parameters, frontier, members, search, workers);
     const int words = bitmap_words(parameters);
     // Numbers of words, even of some beyond the last, are far from the largest int.
-    for (int first = workers.warp; first < words; first += workers.warps * WORDS) {
+    const int begin = level.apart_ == 1 ? workers.warp * RUNS : workers.warp;
+    for (int first = begin; first * RUN < words; first += workers.warps * RUNS) {
       level.look(first, words);
     }
     search.finish([&](vertex_t v, vertex_t parent) { level.enter_late(v, parent); });
@@ -48,6 +51,8 @@ class ByBits {
 
  private:
   static constexpr int WORDS = WARP_SIZE;    // of each bitmap, a warp at a time, one a lane
+  static constexpr int RUN = 8;              // of these side by side
+  static constexpr int RUNS = WORDS / RUN;
   static constexpr int BATCH = 8;            // of those whose likely parents are looked at together
   static constexpr int FEW = 4 * WARP_SIZE;  // vertices in a warp's words
   static constexpr int WARPS = Policy::block_threads / WARP_SIZE;
@@ -74,7 +79,9 @@ class ByBits {
         members_(members),
         search_(search),
         lane_(workers.lane),
-        apart_(workers.warps) {
+        apart_(frontier.pulling && frontier.left < parameters.vertices / WARP_SIZE
+                   ? 1
+                   : workers.warps) {
     __shared__ Shared memory;
     shared_ = &memory;
     if (lane_ == 0) shared_->found[warp()] = shared_->left[warp()] = 0;
@@ -82,9 +89,9 @@ class ByBits {
 
   static __device__ __forceinline__ int warp() { return threadIdx.x / WARP_SIZE; }
 
-  // By a whole warp: the vertices of WORDS words, of which the first has number `first`.
+  // By a whole warp: the vertices of WORDS words, of which the first run has number `first`.
   __device__ __forceinline__ void look(int first, int words) {
-    const int mine = first + apart_ * lane_;
+    const int mine = word(first, lane_);
     const bool has_word = mine < words;
     // A word a lane: who was left, who has been discovered, and who is left of those with an arc.
     const unsigned before = has_word && frontier_.pulling ? left()[mine] : 0;
@@ -95,7 +102,7 @@ class ByBits {
     if (!few) {
       after = 0;
 #pragma unroll 1
-      for (int i = 0; i < WORDS && first + apart_ * i < words; i += BATCH) {
+      for (int i = 0; i < WORDS && word(first, i) < words; i += BATCH) {
         if (frontier_.pulling) {
           look_at_likely_parents<false>(first, i, before, discovered, after);
         } else {
@@ -129,7 +136,7 @@ class ByBits {
       __syncwarp();
     }
     if (discovered != 0) grows()[mine] = discovered;
-    if (has_word) left()[mine] = after;
+    if (has_word && (!frontier_.pulling || after != before)) left()[mine] = after;
     count(__popc(discovered), __popc(after));
   }
 
@@ -147,19 +154,26 @@ class ByBits {
   __device__ __forceinline__ unsigned* grows() const { return next_bits(parameters_, frontier_); }
   __device__ __forceinline__ unsigned* left() const { return unvisited_bits(parameters_); }
 
-  // Bit `bit` of the word that is `i` after the warp's first.
+  // The number of the warp's word `i`.
+  __device__ __forceinline__ int word(int first, int i) const {
+    return (first + i / RUN * apart_) * RUN + i % RUN;
+  }
+
+  // Bit `bit` of the warp's word `i`.
   __device__ __forceinline__ unsigned vertex(int first, int i, int bit) const {
-    return static_cast<unsigned>(first + i * apart_) * WARP_SIZE + bit % WARP_SIZE;
+    return static_cast<unsigned>(word(first, i)) * WARP_SIZE + bit % WARP_SIZE;
   }
 
   // The vertices of BATCH words from the warp's word `begin` on. Their words of `discovered` and
   // `after` are filled in; whoever has no arc is in neither. Where the distances tell who is left,
-  // they are asked while the likely parents are on their way.
+  // they are asked while the likely parents are on their way; and all who are unvisited are given
+  // their predecessor or none, which is memory's whole sectors, and spares the reset.
   template <bool by_distances>
   __device__ __forceinline__ void look_at_likely_parents(int first, int begin, unsigned before,
                                                          unsigned& discovered, unsigned& after) {
     vertex_t parents[BATCH];
     int distances[BATCH];
+    unsigned unvisited = 0;  // a bit for each of this lane's vertices
 #pragma unroll
     for (int i = 0; i < BATCH; ++i) {
       const unsigned v = vertex(first, begin + i, lane_);
@@ -173,7 +187,10 @@ class ByBits {
     if (lane_ == 0) count_lane_slots(BATCH * WARP_SIZE);
 #pragma unroll
     for (int i = 0; i < BATCH; ++i) {
-      if (by_distances && distances[i] != UNVISITED) parents[i] = NO_PREDECESSOR;
+      if constexpr (by_distances) {
+        if (distances[i] != UNVISITED) parents[i] = NO_PREDECESSOR;
+        unvisited |= static_cast<unsigned>(distances[i] == UNVISITED) << i;
+      }
       const bool looks = parents[i] != NO_PREDECESSOR;
       const bool found = looks && members_.contains(parents[i]);
       search_.count_looks(looks);
@@ -187,13 +204,18 @@ class ByBits {
     }
 #pragma unroll
     for (int i = 0; i < BATCH; ++i) {
-      if (parents[i] != NO_PREDECESSOR) enter(vertex(first, begin + i, lane_), parents[i]);
+      const unsigned v = vertex(first, begin + i, lane_);
+      if (parents[i] != NO_PREDECESSOR) parameters_.distances[v] = frontier_.depth + 1;
+      if constexpr (Policy::predecessors) {
+        const bool writes = by_distances ? unvisited >> i & 1u : parents[i] != NO_PREDECESSOR;
+        if (writes) store_streaming(parameters_.predecessors + v, parents[i]);
+      }
     }
   }
 
   __device__ __forceinline__ void enter(vertex_t v, vertex_t parent) const {
     parameters_.distances[v] = frontier_.depth + 1;
-    if constexpr (Policy::predecessors) parameters_.predecessors[v] = parent;
+    if constexpr (Policy::predecessors) store_streaming(parameters_.predecessors + v, parent);
   }
 
   // As `enter`, by a whole warp, where the words have been written.
@@ -223,7 +245,7 @@ class ByBits {
   const Members& members_;
   Search& search_;
   const int lane_;
-  const int apart_;  // words from one of the warp's to the next
+  const int apart_;  // runs from one of the warp's to the next
   Shared* shared_;
 };
 

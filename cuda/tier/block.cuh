@@ -22,7 +22,7 @@ struct Block {
 
   Layout layout;
   int capacity;
-  BlockBits<true> bits;
+  BlockBits bits;
 
   explicit __device__ __forceinline__ Block(int slots) : capacity(slots) {
     PERSISTENT_BFS_DYNAMIC_SHARED(int4, memory);
@@ -39,7 +39,7 @@ struct Block {
 
   // No vertex visited; by the whole tier, before its next barrier.
   __device__ __forceinline__ void clear(const Parameters& parameters) {
-    const int words = BlockBits<true>::words_of(parameters.vertices);
+    const int words = BlockBits::words_of(parameters.vertices);
     for (int word = thread_in_block(); word < words; word += blockDim.x) {
       store_shared_at(bits.words.at(word), 0);
     }
@@ -55,7 +55,7 @@ struct Block {
   // The visited bits as the distances have them.
   __device__ __forceinline__ void rebuild(const Parameters& parameters) {
     const int lane = lane_in_warp();
-    const int words = BlockBits<true>::words_of(parameters.vertices);
+    const int words = BlockBits::words_of(parameters.vertices);
     for (int word = thread_in_block() / WARP_SIZE; word < words;
          word += blockDim.x / WARP_SIZE) {
       const long long v = static_cast<long long>(word) * WARP_SIZE + lane;
@@ -75,6 +75,7 @@ struct Block {
     // Three that rotate, as the totals of the grid's frontiers do, and what one warp tells all.
     shared_address spent = counters.at(0), growing = counters.at(1), cleared = counters.at(2);
     const SharedArray<int> told{counters.at(4)};
+    const shared_address own = layout.own(lane);
     Slots here = layout.slots(0), next = layout.slots(1);
     TierWork work;
 
@@ -98,17 +99,23 @@ struct Block {
           if (thread < WARP_SIZE) {
             trace.begin(now.level);
             do {
+              // Asked for apart from the levels, whose chain it would lengthen.
+              if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+                slots = capacity + 1;
+                break;
+              }
+              const int look = (now.level / LEVELS_BETWEEN_LOOKS + 1) * LEVELS_BETWEEN_LOOKS;
+              const int until = trace.fills(min(look, max_depth));
               do {
-                slots = warp_level(parameters, here, next, now.level, slots, lane, work);
+                slots = warp_level(parameters, here, next, now.level, slots, lane, own, work);
                 const Slots spent_slots = here;
                 here = next;
                 next = spent_slots;
                 ++now.level;
                 trace.keep(now.level, lane);
-              } while (slots > 0 && slots <= warp_slots && now.level < max_depth &&
-                       !trace.is_full(now.level));
+              } while (slots > 0 && slots <= warp_slots && now.level < until);
               trace.write(now.level, BY_ONE_WARP);
-            } while (Policy::trace && slots > 0 && slots <= warp_slots && now.level < max_depth);
+            } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
             if (lane == 0) {
               // The slots counted in `spent` stay: another warp may not have read them yet.
               store_shared_at(growing, 0);
@@ -148,6 +155,7 @@ struct Block {
       if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
       trace.begin(now.level);
     } while (Policy::trace && slots > 0 && slots <= capacity && now.level < max_depth);
+    finish_fetches();
     if (in_last_warp) trace.leave(now.level, lane);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
@@ -161,8 +169,8 @@ struct Block {
     if (thread == 0 && level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
       fetch_add_shared_if(true, growing, capacity + 1);
     }
-    SlotVisit<Policy, BlockBits<true>, CountedReserve> visit{
-        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, BlockBits, CountedReserve, NothingAhead> visit{
+        parameters, bits, {growing}, {}, next, capacity, level + 1, lane, work};
     for (int arc = thread; arc - lane < PACKED * slots; arc += blockDim.x) {
       visit_slots<Policy>(parameters, OwnSlots{here, slots}, arc, lane, visit, work);
     }
@@ -171,11 +179,10 @@ struct Block {
   // A level by one warp; returns the slots of the next frontier.
   __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
                                             const Slots& next, int level, int slots, int lane,
-                                            TierWork& work) {
+                                            shared_address own, TierWork& work) {
     int used = 0;
-    if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) used = capacity + 1;
-    SlotVisit<Policy, BlockBits<false>, RunningReserve> visit{
-        parameters, {bits.words}, {used}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, WarpBits, RunningReserve, LinesAround> visit{
+        parameters, {bits.words, own}, {used}, {own}, next, capacity, level + 1, lane, work};
     visit_slots<Policy>(parameters, OwnSlots{here, slots}, lane, lane, visit, work);
     __syncwarp();
     return used;

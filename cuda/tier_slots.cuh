@@ -112,44 +112,73 @@ struct SlotVisit {
   TierWork& work;
   bool overflowed = false;  // whether this lane had no slot to store in
 
-  // By a whole warp: an arc a lane to the vertex that `entry` names, from `source`, where `valid`.
-  __device__ __forceinline__ void operator()(int entry, bool valid, vertex_t source) {
-    const vertex_t v = Policy::has_long_rows ? neighbour_of(entry) : entry;
-    const bool unvisited = bits.look_unvisited(valid, v);
-    const bool two_slots = Policy::has_long_rows && unvisited && is_long(entry);
-    const int4* const row = parameters.packed_rows + v;
-    const int4 first = load_row_if(unvisited, row, NO_NEIGHBOUR);
-    ahead(unvisited, v, parameters.vertices, row);
-    int4 second;
-    if constexpr (Policy::has_long_rows) {
-      second = load_row_if(two_slots, row + parameters.vertices, NO_NEIGHBOUR);
+  // By a whole warp: ARCS arcs a lane, to the vertices that `entries` name, from `sources`, where
+  // `valid`. Each step is taken for all of them, so that their waits are one.
+  template <int ARCS>
+  __device__ __forceinline__ void operator()(const int (&entries)[ARCS], const bool (&valid)[ARCS],
+                                             const vertex_t (&sources)[ARCS]) {
+    vertex_t neighbours[ARCS];
+    int4 first[ARCS], second[ARCS];
+    int* distances[ARCS];
+    bool unvisited[ARCS], two_slots[ARCS], discovered[ARCS];
+    int slots[ARCS];
+    unsigned ballots = 0;
+    int wanted = 0;
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      neighbours[i] = Policy::has_long_rows ? neighbour_of(entries[i]) : entries[i];
+      unvisited[i] = bits.look_unvisited(valid[i], neighbours[i]);
+      two_slots[i] = Policy::has_long_rows && unvisited[i] && is_long(entries[i]);
     }
-    int* const distance_of_v = place_of(parameters.distances, v);
-    const bool discovered = bits.claim(unvisited, v);
-    const unsigned ballot = __ballot_sync(FULL_WARP, discovered);
-    if (ballot == 0) return;
-    int wanted = __popc(ballot);
-    int slot = lanes_below(ballot, lane);
-    if constexpr (Policy::has_long_rows) {
-      const unsigned longs = __ballot_sync(FULL_WARP, discovered && two_slots);
-      wanted += __popc(longs);
-      slot += lanes_below(longs, lane);
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      const int4* const row = parameters.packed_rows + neighbours[i];
+      first[i] = load_row_if(unvisited[i], row, NO_NEIGHBOUR);
+      ahead(unvisited[i], neighbours[i], parameters.vertices, row);
+      if constexpr (Policy::has_long_rows) {
+        second[i] = load_row_if(two_slots[i], row + parameters.vertices, NO_NEIGHBOUR);
+      }
     }
-    slot += reserve(wanted, lane);
-    const bool stored = discovered && slot < capacity;
-    next.rows.store_if(stored, slot, first);
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      distances[i] = place_of(parameters.distances, neighbours[i]);
+      discovered[i] = bits.claim(unvisited[i], neighbours[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      const unsigned ballot = __ballot_sync(FULL_WARP, discovered[i]);
+      ballots |= ballot;
+      slots[i] = wanted + lanes_below(ballot, lane);
+      wanted += __popc(ballot);
+      if constexpr (Policy::has_long_rows) {
+        const unsigned longs = __ballot_sync(FULL_WARP, discovered[i] && two_slots[i]);
+        slots[i] += lanes_below(longs, lane);
+        wanted += __popc(longs);
+      }
+    }
+    if (ballots == 0) return;
+    const int begin = reserve(wanted, lane);
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      const int slot = begin + slots[i];
+      store_slot(discovered[i], slot, first[i], neighbours[i]);
+      if constexpr (Policy::has_long_rows) {
+        store_slot(discovered[i] && two_slots[i], slot + 1, second[i], neighbours[i]);
+      }
+      overflowed |= discovered[i] && slot + two_slots[i] >= capacity;
+      store_if(discovered[i], distances[i], distance);
+      if constexpr (Policy::predecessors) {
+        if (discovered[i]) parameters.predecessors[neighbours[i]] = sources[i];
+      }
+      work.found += discovered[i];
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void store_slot(bool wanted, int slot, int4 row, vertex_t v) const {
+    const bool stored = wanted && slot < capacity;
+    next.rows.store_if(stored, slot, row);
     if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored, slot, v);
-    if constexpr (Policy::has_long_rows) {
-      const bool stored_too = discovered && two_slots && slot + 1 < capacity;
-      next.rows.store_if(stored_too, slot + 1, second);
-      if constexpr (KEEPS_VERTICES<Policy>) next.vertices.store_if(stored_too, slot + 1, v);
-    }
-    overflowed |= discovered && slot + two_slots >= capacity;
-    store_if(discovered, distance_of_v, distance);
-    if constexpr (Policy::predecessors) {
-      if (discovered) parameters.predecessors[v] = source;
-    }
-    work.found += discovered;
   }
 };
 
@@ -183,29 +212,57 @@ __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& pa
       if (lane == 0) count_lane_slots(WARP_SIZE);
       if constexpr (Policy::counts_edges) work.edges += mine;
       const bool unvisited = visit.bits.look_unvisited(mine, v);
-      visit(unvisited ? entry_of(v, degree_of(parameters, v)) : NO_NEIGHBOUR, unvisited, source);
+      const int entry = unvisited ? entry_of(v, degree_of(parameters, v)) : NO_NEIGHBOUR;
+      visit({entry}, {unvisited}, {source});
     }
   }
 }
 
-// A warp's 32 arcs of the frontier, arc `arc` this lane's.
-template <class Policy, class Source, class Visit>
+// A warp's arcs of the frontier, of which arc `arc` is this lane's, and those `pitch` arcs on.
+template <class Policy, int ARCS, class Source, class Visit>
 __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& parameters,
-                                            const Source& frontier, int arc, int lane,
+                                            const Source& frontier, int arc, int pitch, int lane,
                                             Visit& visit, TierWork& work) {
-  const int entry = frontier.entry(arc);
-  if (lane == 0) count_lane_slots(WARP_SIZE);
-  const bool valid = is_not_negative(entry);
-  vertex_t source = NO_VERTEX;
-  if constexpr (Policy::predecessors) source = frontier.vertex(valid, arc);
-  if constexpr (Policy::counts_edges) work.edges += valid;
-  visit(entry, valid, source);
+  int entries[ARCS];
+  bool valid[ARCS];
+  vertex_t sources[ARCS];
+#pragma unroll
+  for (int i = 0; i < ARCS; ++i) entries[i] = frontier.entry(arc + i * pitch);
+#pragma unroll
+  for (int i = 0; i < ARCS; ++i) {
+    valid[i] = is_not_negative(entries[i]);
+    sources[i] = Policy::predecessors ? frontier.vertex(valid[i], arc + i * pitch) : NO_VERTEX;
+    if constexpr (Policy::counts_edges) work.edges += valid[i];
+  }
+  if (lane == 0) count_lane_slots(ARCS * WARP_SIZE);
+  visit(entries, valid, sources);
   if constexpr (Policy::has_hubs) {
-    const bool is_hub = entry == MORE_NEIGHBOURS;
-    if (__any_sync(FULL_WARP, is_hub)) {
-      source = frontier.vertex(is_hub, arc);
-      visit_hubs<Policy>(parameters, is_hub, source, lane, visit, work);
+#pragma unroll
+    for (int i = 0; i < ARCS; ++i) {
+      const bool is_hub = entries[i] == MORE_NEIGHBOURS;
+      if (__any_sync(FULL_WARP, is_hub)) {
+        const vertex_t hub = frontier.vertex(is_hub, arc + i * pitch);
+        visit_hubs<Policy>(parameters, is_hub, hub, lane, visit, work);
+      }
     }
+  }
+}
+
+// A block's arcs of the frontier, up to AT_ONCE a thread together; `thread` is this thread's.
+template <class Policy, int AT_ONCE, class Source, class Visit>
+__device__ __forceinline__ void visit_all(const typename Policy::Parameters& parameters,
+                                          const Source& frontier, int thread, int lane,
+                                          Visit& visit, TierWork& work) {
+  const int threads = blockDim.x;
+  const int arcs = PACKED * frontier.slots;
+  int arc = thread;
+  if constexpr (AT_ONCE > 1) {
+    for (; arc - lane + (AT_ONCE - 1) * threads < arcs; arc += AT_ONCE * threads) {
+      visit_slots<Policy, AT_ONCE>(parameters, frontier, arc, threads, lane, visit, work);
+    }
+  }
+  for (; arc - lane < arcs; arc += threads) {
+    visit_slots<Policy, 1>(parameters, frontier, arc, threads, lane, visit, work);
   }
 }
 

@@ -171,9 +171,7 @@ struct Block {
     }
     SlotVisit<Policy, BlockBits, CountedReserve, NothingAhead> visit{
         parameters, bits, {growing}, {}, next, capacity, level + 1, lane, work};
-    for (int arc = thread; arc - lane < PACKED * slots; arc += blockDim.x) {
-      visit_slots<Policy>(parameters, OwnSlots{here, slots}, arc, lane, visit, work);
-    }
+    visit_all<Policy, 1>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
   }
 
   // A level by one warp; returns the slots of the next frontier.
@@ -183,7 +181,8 @@ struct Block {
     int used = 0;
     SlotVisit<Policy, WarpBits, RunningReserve, LinesAround> visit{
         parameters, {bits.words, own}, {used}, {own}, next, capacity, level + 1, lane, work};
-    visit_slots<Policy>(parameters, OwnSlots{here, slots}, lane, lane, visit, work);
+    visit_slots<Policy, 1>(parameters, OwnSlots{here, slots}, lane, WARP_SIZE, lane, visit,
+                           work);
     __syncwarp();
     return used;
   }

@@ -58,6 +58,9 @@ template <class Policy>
 struct Cluster {
   using Parameters = typename Policy::Parameters;
   static constexpr bool exists = true;
+  // Arcs that a thread has under way together: with the claims so far away two gain 6 %, where one
+  // block has the bits nothing.
+  static constexpr int AT_ONCE = 2;
 
   Layout layout;
   int capacity;
@@ -155,9 +158,10 @@ struct Cluster {
         SlotVisit<Policy, ClusterBits, CountedReserve, NothingAhead> visit{
             parameters, bits, {growing}, {}, next, capacity, now.level + 1, lane, work};
         if (deal) {
-          level(parameters, dealt(here, slots_of_lane, lane), thread, visit, work);
+          visit_all<Policy, AT_ONCE>(parameters, dealt(here, slots_of_lane, lane), thread, lane,
+                                     visit, work);
         } else {
-          level(parameters, OwnSlots{here, slots}, thread, visit, work);
+          visit_all<Policy, AT_ONCE>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
         }
         if (visit.overflowed) tell(leave_next);
       }
@@ -195,16 +199,6 @@ struct Cluster {
   }
 
  private:
-  template <class Source, class Visit>
-  static __device__ __forceinline__ void level(const Parameters& parameters,
-                                               const Source& frontier, int thread,
-                                               Visit& visit, TierWork& work) {
-    const int lane = lane_in_warp();
-    for (int arc = thread; arc - lane < PACKED * frontier.slots; arc += blockDim.x) {
-      visit_slots<Policy>(parameters, frontier, arc, lane, visit, work);
-    }
-  }
-
   // This block's share of all slots, evenly.
   __device__ __forceinline__ DealtSlots dealt(const Slots& here, int slots_of_lane,
                                               int lane) const {

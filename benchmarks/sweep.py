@@ -4,18 +4,19 @@
 
 A row a graph and choice: median, minimum and maximum device milliseconds of verified searches, in
 one run. The record behind docs/performance.md; where ``auto`` is among the rows, its distance from
-the best of them is shown.
+the best of them is shown. The file is written anew after each graph.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from wide import opened
 
 from persistent_bfs import (
     ADVANCES,
@@ -28,7 +29,8 @@ from persistent_bfs import (
     Graph,
     read_graph,
 )
-from persistent_bfs.device import open_device
+from persistent_bfs.cli.output import published
+from persistent_bfs.device.base import Device
 from persistent_bfs.measure import measure
 from persistent_bfs.reference import bfs_reference
 
@@ -188,57 +190,63 @@ def load(name: str) -> Graph | None:
 
 @click.command()
 @click.argument("sweep", type=click.Choice(list(SWEEPS)))
-@click.argument("output", type=click.Path(path_type=Path))
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--graph", "names", multiple=True, help="Only this one; may be given several times.")
 @click.option("--repeat", default=10, show_default=True, help="Timed searches a row.")
-def main(sweep: str, output: Path, repeat: int) -> None:
+@click.option("--device", "where", default="cuda", show_default=True)
+def main(sweep: str, output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
     """Run SWEEP on a GPU and write its rows to OUTPUT."""
     rows: list[Choice] = []
-    choice = open_device("cuda")
-    assert choice.device is not None
-    with choice.device as device:
-        for name in GRAPHS_OF.get(sweep, DEEP + WIDE):
+    with opened(where) as device:
+        report = {"sweep": sweep, "device": device.info.name, "driver": device.info.driver}
+        for name in names or GRAPHS_OF.get(sweep, DEEP + WIDE):
             graph = load(name)
             if graph is None:
                 click.echo(f"passed over: no {name}", err=True)
                 continue
             source = int(graph.degrees.argmax()) if name in WIDE else 0
-            expected = bfs_reference(graph, source).distances
-            click.echo(f"{graph.name}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
-            found: dict[str, float] = {}
-            for label, how in SWEEPS[sweep]():
-                try:
-                    with BFS(graph, device=device, **how) as search:
-                        measured = measure(search, source, repeat=repeat, expected=expected)
-                except (ValueError, RuntimeError) as error:
-                    click.echo(f"  {label}: {error}")
-                    continue
-                if measured.device is None:
-                    raise click.ClickException(f"{name}, {label}: {measured.problem}")
-                found[label] = measured.device.median
-                rows.append(
-                    {
-                        "graph": graph.name,
-                        "choice": label,
-                        "engine": measured.result.engine,
-                        "tier": measured.result.tier,
-                        "levels": measured.result.levels,
-                        "reorder_ms": measured.result.reorder_ms,
-                        "ms": measured.device.spread(),
-                        "wall_ms": measured.wall.spread() if measured.wall else None,
-                    }
-                )
-                levels = measured.result.levels
-                microseconds = 1e3 * measured.device.median / levels
-                reordering = measured.result.reorder_ms
-                apart = f", {reordering:,.0f} ms of the host to reorder" if reordering else ""
-                click.echo(
-                    f"  {label:36} {measured.device.median:9.4f} ms {microseconds:9.3f} us{apart}"
-                )
-            if "auto" in found:
-                best = min(found.values())
-                click.echo(f"  auto takes {found['auto'] / best:.2f} x the best")
-        report = {"sweep": sweep, "device": device.info.name, "driver": device.info.driver}
-    output.write_text(json.dumps(report | {"repeat": repeat, "rows": rows}, indent=1) + "\n")
+            rows += run(graph, device, source, SWEEPS[sweep](), repeat)
+            with published(output) as file:
+                file.write(json.dumps(report | {"repeat": repeat, "rows": rows}, indent=1) + "\n")
+
+
+def run(
+    graph: Graph, device: Device, source: int, choices: Iterable[tuple[str, Choice]], repeat: int
+) -> list[Choice]:
+    """A row for every choice that ``graph`` can be searched with; a wrong answer ends the sweep."""
+    expected = bfs_reference(graph, source).distances
+    click.echo(f"{graph.name}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
+    rows: list[Choice] = []
+    for label, how in choices:
+        try:
+            with BFS(graph, device=device, **how) as search:
+                measured = measure(search, source, repeat=repeat, expected=expected)
+        except (ValueError, RuntimeError) as error:
+            click.echo(f"  {label}: {error}")
+            continue
+        if measured.device is None:
+            raise click.ClickException(f"{graph.name}, {label}: {measured.problem}")
+        levels = measured.result.levels
+        reordering = measured.result.reorder_ms
+        rows.append(
+            {
+                "graph": graph.name,
+                "choice": label,
+                "engine": measured.result.engine,
+                "tier": measured.result.tier,
+                "levels": levels,
+                "reorder_ms": reordering,
+                "ms": measured.device.spread(),
+                "wall_ms": measured.wall.spread() if measured.wall else None,
+            }
+        )
+        median = measured.device.median
+        apart = f", {reordering:,.0f} ms of the host to reorder" if reordering else ""
+        click.echo(f"  {label:36} {median:9.4f} ms {1e3 * median / levels:9.3f} us{apart}")
+    found = {row["choice"]: row["ms"]["median"] for row in rows}
+    if "auto" in found:
+        click.echo(f"  auto takes {found['auto'] / min(found.values()):.2f} x the best")
+    return rows
 
 
 if __name__ == "__main__":

@@ -9,16 +9,19 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from clocked import ClockedDevice
 from pytest_benchmark.utils import PercentageRegressionCheck
 
 from persistent_bfs import BFS, ORDERS, read_graph
-from persistent_bfs.device import emulated_problem
-from persistent_bfs.measure import find_problem
+from persistent_bfs.device import cuda, emulated_problem
+from persistent_bfs.measure import Measurement, find_problem
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -245,3 +248,38 @@ def test_the_orders_are_swept_over_deep_and_wide_graphs() -> None:
             assert search.reorder == name
             assert find_problem(graph, search.run(5)) is None
     assert set(sweep.GRAPHS_OF["orders"]) & set(sweep.WIDE) == {"kron:20"}
+
+
+def test_without_a_gpu_a_sweep_says_in_one_line_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda, "cuda_problem", lambda: "the driver sees no GPU")
+    answer = CliRunner().invoke(sweep.main, ["orders", str(tmp_path / "x.json")])
+    assert answer.exit_code == 3
+    assert answer.output == "Error: the driver sees no GPU\n"
+    assert not list(tmp_path.iterdir())
+
+
+@emulated
+def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "opened", lambda _: ClockedDevice())
+    measure = sweep.measure
+
+    def wrong_on_the_cycle(search: BFS, *arguments: Any, **options: Any) -> Measurement:
+        found = measure(search, *arguments, **options)
+        if search.graph.name == "cycle:6":
+            return replace(found, device=None, problem="vertex 3 differs")
+        return found
+
+    monkeypatch.setattr(sweep, "measure", wrong_on_the_cycle)
+    graphs = ("--graph", "path:5", "--graph", "cycle:6")
+    output = tmp_path / "x.json"
+    answer = CliRunner().invoke(sweep.main, ["orders", str(output), *graphs, "--repeat", "2"])
+    assert answer.exit_code == 1
+    assert answer.output.endswith("Error: cycle:6, none: vertex 3 differs\n")
+    rows = json.loads(output.read_text())["rows"]
+    assert [(row["graph"], row["choice"]) for row in rows] == [("path:5", name) for name in ORDERS]
+    assert all(row["levels"] == 5 and row["ms"]["median"] > 0 for row in rows)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]

@@ -70,6 +70,24 @@ def test_an_edited_header_is_compiled_anew(fresh_cache: Path, copied_sources: Pa
     assert compiler.compile_emulated(TRIVIAL, "trivial") != first
 
 
+def test_a_cubin_does_not_depend_on_the_emulation(copied_sources: Path) -> None:
+    text = compiler.render_stub(Config("host_loop"))
+    nvcc = compiler.Compiler(Path("nvcc"), "13")
+
+    def keys() -> list[str]:
+        return [compiler._cached(text, "x", suffix, nvcc, ()).name for suffix in (".cubin", ".so")]
+
+    before = keys()
+    with (copied_sources / "emulation" / "simt.hpp").open("a") as header:
+        header.write("// edited\n")
+    emulation_edited = keys()
+    with (copied_sources / "types.cuh").open("a") as header:
+        header.write("// edited\n")
+    types_edited = keys()
+    assert [a == b for a, b in zip(before, emulation_edited, strict=True)] == [True, False]
+    assert [a == b for a, b in zip(before, types_edited, strict=True)] == [False, False]
+
+
 def test_version_and_options_are_in_the_key(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

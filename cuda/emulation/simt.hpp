@@ -9,9 +9,7 @@
 // check for data races sees it), and __activemask() names only the calling lane, as CUDA allows.
 #pragma once
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>

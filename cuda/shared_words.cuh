@@ -88,26 +88,6 @@ __device__ __forceinline__ int fetch_add_shared_if(bool wanted, shared_address a
   return old;
 }
 
-// Has a row brought near, which nobody waits for; `anywhere` is four bytes that are written over.
-// A prefetch instruction would bring it no nearer than L2.
-__device__ __forceinline__ void fetch_ahead_if(bool wanted, const int4* row,
-                                               [[maybe_unused]] shared_address anywhere) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4;}" ::"r"(
-          anywhere),
-      "l"(row), "r"(static_cast<unsigned>(wanted))
-      : "memory");
-#endif
-}
-
-// Until nothing that this thread had fetched ahead is under way.
-__device__ __forceinline__ void finish_fetches() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
 #else
 
 using shared_address = char*;
@@ -133,10 +113,6 @@ inline void store_shared_if(bool wanted, shared_address address, T value) {
 inline unsigned fetch_or_shared_if(bool wanted, shared_address address, unsigned bits) {
   return wanted ? atomicOr(reinterpret_cast<unsigned*>(address), bits) : bits;
 }
-inline void fetch_ahead_if(bool wanted, const int4* row, shared_address anywhere) {
-  if (wanted) *reinterpret_cast<int*>(anywhere) = row->x;
-}
-inline void finish_fetches() {}
 inline unsigned fetch_or_shared(shared_address address, unsigned bits) {
   return atomicOr(reinterpret_cast<unsigned*>(address), bits);
 }

@@ -79,32 +79,13 @@ struct RunningReserve {
   }
 };
 
-// Rows that are not asked for.
-struct NothingAhead {
-  __device__ __forceinline__ void operator()(bool, vertex_t, vertex_t, const int4*) const {}
-};
-
-// The rows a cache line before and after that of a neighbour, which chains with numbers in order
-// come to next. A warp alone waits for a row from L2 in most of its levels else.
-struct LinesAround {
-  shared_address own;
-
-  __device__ __forceinline__ void operator()(bool wanted, vertex_t v, vertex_t vertices,
-                                             const int4* row) const {
-    constexpr int LINE = 128 / sizeof(int4);
-    fetch_ahead_if(wanted && v + LINE < vertices, row + LINE, own);
-    fetch_ahead_if(wanted && v >= LINE, row - LINE, own);
-  }
-};
-
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
-// the next slot is, `Ahead` which rows may be wanted soon.
-template <class Policy, class Bits, class Reserve, class Ahead>
+// the next slot is.
+template <class Policy, class Bits, class Reserve>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
-  Ahead ahead;
   Slots next;
   int capacity;
   int distance;
@@ -134,7 +115,6 @@ struct SlotVisit {
     for (int i = 0; i < ARCS; ++i) {
       const int4* const row = parameters.packed_rows + neighbours[i];
       first[i] = load_row_if(unvisited[i], row, NO_NEIGHBOUR);
-      ahead(unvisited[i], neighbours[i], parameters.vertices, row);
       if constexpr (Policy::has_long_rows) {
         second[i] = load_row_if(two_slots[i], row + parameters.vertices, NO_NEIGHBOUR);
       }

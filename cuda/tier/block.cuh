@@ -155,7 +155,6 @@ struct Block {
       if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
       trace.begin(now.level);
     } while (Policy::trace && slots > 0 && slots <= capacity && now.level < max_depth);
-    finish_fetches();
     if (in_last_warp) trace.leave(now.level, lane);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
@@ -169,8 +168,8 @@ struct Block {
     if (thread == 0 && level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
       fetch_add_shared_if(true, growing, capacity + 1);
     }
-    SlotVisit<Policy, BlockBits, CountedReserve, NothingAhead> visit{
-        parameters, bits, {growing}, {}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, BlockBits, CountedReserve> visit{
+        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
     visit_all<Policy, 1>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
   }
 
@@ -179,8 +178,8 @@ struct Block {
                                             const Slots& next, int level, int slots, int lane,
                                             shared_address own, TierWork& work) {
     int used = 0;
-    SlotVisit<Policy, WarpBits, RunningReserve, LinesAround> visit{
-        parameters, {bits.words, own}, {used}, {own}, next, capacity, level + 1, lane, work};
+    SlotVisit<Policy, WarpBits, RunningReserve> visit{
+        parameters, {bits.words, own}, {used}, next, capacity, level + 1, lane, work};
     visit_slots<Policy, 1>(parameters, OwnSlots{here, slots}, lane, WARP_SIZE, lane, visit,
                            work);
     __syncwarp();

@@ -155,8 +155,8 @@ struct Cluster {
             host_wants_stop(parameters)) {
           tell(leave_next);
         }
-        SlotVisit<Policy, ClusterBits, CountedReserve, NothingAhead> visit{
-            parameters, bits, {growing}, {}, next, capacity, now.level + 1, lane, work};
+        SlotVisit<Policy, ClusterBits, CountedReserve> visit{
+            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
         if (deal) {
           visit_all<Policy, AT_ONCE>(parameters, dealt(here, slots_of_lane, lane), thread, lane,
                                      visit, work);

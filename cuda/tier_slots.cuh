@@ -58,6 +58,7 @@ constexpr bool KEEPS_VERTICES = Policy::predecessors || Policy::has_hubs;
 
 // Slots of the next frontier are reserved by a counter in shared memory, an atomic a warp.
 struct CountedReserve {
+  static constexpr bool costs = true;
   shared_address counter;
 
   // The first of `wanted` slots, which differs from warp to warp; all lanes call.
@@ -70,6 +71,7 @@ struct CountedReserve {
 
 // Slots of a frontier that one warp has to itself are counted in a register.
 struct RunningReserve {
+  static constexpr bool costs = false;
   int& used;
 
   __device__ __forceinline__ int operator()(int wanted, int) const {
@@ -136,7 +138,8 @@ struct SlotVisit {
         wanted += __popc(longs);
       }
     }
-    if (ballots == 0) return;
+    // A branch is dearer than nothing to store.
+    if (Reserve::costs && ballots == 0) return;
     const int begin = reserve(wanted, lane);
 #pragma unroll
     for (int i = 0; i < ARCS; ++i) {

@@ -171,7 +171,7 @@ class PersistentSearch {
         state_.stale[1 - now_.level % 2] = stale_after<Policy>(frontier);
       }
     }
-    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier);
+    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier, !follows_);
     // All that the frontier tells of the next level is taken down first: fewer registers are held
     // while it is expanded.
     now_.begin += frontier.size;
@@ -187,6 +187,7 @@ class PersistentSearch {
       barrier_.wait();
     }
     if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
+    if constexpr (Policy::trace) follows_ = true;
     now_.totals = next_totals();
     ++now_.level;
     hear();
@@ -220,7 +221,7 @@ class PersistentSearch {
     }
     now_.begin += static_cast<int>(now_.count.vertices());
     visited_before_ = now_.begin;
-    has_pulled_ = pulling_ = false;
+    has_pulled_ = pulling_ = follows_ = false;
     now_.count = {0};
     left_at_limit_ = receive(parameters_, now_);
     return left_at_limit_;
@@ -251,6 +252,7 @@ class PersistentSearch {
   int visited_before_ = 0;      // in the queue, up to here, the tier knows who is visited
   bool has_pulled_ = false;     // since then
   bool pulling_ = false;        // at the level before
+  bool follows_ = false;        // the level before was the grid's too: its end is this one's begin
   bool stopped_ = false;        // by the host
   bool left_at_limit_ = false;  // the tier left a frontier that nobody has collected
 };

@@ -81,13 +81,18 @@ struct RunningReserve {
   }
 };
 
+struct Nothing {
+  __device__ __forceinline__ void operator()() const {}
+};
+
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
-// the next slot is.
-template <class Policy, class Bits, class Reserve>
+// the next slot is, `Meanwhile` does what there is time for while the claims are under way.
+template <class Policy, class Bits, class Reserve, class Meanwhile = Nothing>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
+  Meanwhile meanwhile;
   Slots next;
   int capacity;
   int distance;
@@ -126,6 +131,7 @@ struct SlotVisit {
       distances[i] = place_of(parameters.distances, neighbours[i]);
       discovered[i] = bits.claim(unvisited[i], neighbours[i]);
     }
+    meanwhile();
 #pragma unroll
     for (int i = 0; i < ARCS; ++i) {
       const unsigned ballot = __ballot_sync(FULL_WARP, discovered[i]);

@@ -17,13 +17,14 @@ __device__ __forceinline__ bool is_grid_tracer() {
   return blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1;
 }
 
-// By one thread, when a level begins.
+// By one thread, when a level begins. The clock need not be read where it is known when the level
+// before ended, and that this one followed at once.
 template <class Policy>
 __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& parameters,
-                                            const Frontier& frontier) {
+                                            const Frontier& frontier, bool reads_clock = true) {
   if constexpr (Policy::trace) {
     LevelRecord* record = parameters.trace + frontier.depth;
-    record[0].begin_nanoseconds = device_nanoseconds();
+    if (reads_clock) record[0].begin_nanoseconds = device_nanoseconds();
     record[0].frontier_size = frontier.discovered;
     record[0].mapping =
         in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;

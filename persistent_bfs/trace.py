@@ -63,8 +63,9 @@ def set_times(
 def join_levels(records: npt.NDArray[Any], own: npt.NDArray[np.bool_]) -> None:
     """Let each level of a persistent grid begin where the one before ended, at the barrier.
 
-    What its thread wrote down as the begin comes later by what all threads do first: they read the
-    counts that tell what the level is. That is the level's, too. ``own`` are a tier's levels.
+    Nobody wrote down when it began (``cuda/loop_persistent.cuh``), and it would have been later by
+    what all threads do first: they read the counts that tell what the level is. That is the
+    level's, too. ``own`` are a tier's levels.
     """
     ends = records["end_nanoseconds"]
     follows = ~own[1:] & ~own[:-1] & (ends[:-1] != 0)

@@ -107,12 +107,12 @@ struct Block {
               const int look = (now.level / LEVELS_BETWEEN_LOOKS + 1) * LEVELS_BETWEEN_LOOKS;
               const int until = trace.fills(min(look, max_depth));
               do {
-                slots = warp_level(parameters, here, next, now.level, slots, lane, own, work);
+                slots = warp_level(parameters, here, next, now.level, slots, lane, own, work,
+                                   trace);
                 const Slots spent_slots = here;
                 here = next;
                 next = spent_slots;
                 ++now.level;
-                trace.keep(now.level, lane);
               } while (slots > 0 && slots <= warp_slots && now.level < until);
               trace.write(now.level, BY_ONE_WARP);
             } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
@@ -169,17 +169,19 @@ struct Block {
       fetch_add_shared_if(true, growing, capacity + 1);
     }
     SlotVisit<Policy, BlockBits, CountedReserve> visit{
-        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
+        parameters, bits, {growing}, {}, next, capacity, level + 1, lane, work};
     visit_all<Policy, 1>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
   }
 
   // A level by one warp; returns the slots of the next frontier.
   __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
                                             const Slots& next, int level, int slots, int lane,
-                                            shared_address own, TierWork& work) {
+                                            shared_address own, TierWork& work,
+                                            NarrowTrace<Policy>& trace) {
     int used = 0;
-    SlotVisit<Policy, WarpBits, RunningReserve> visit{
-        parameters, {bits.words, own}, {used}, next, capacity, level + 1, lane, work};
+    auto keep_time = [&] { trace.keep(level, lane); };
+    SlotVisit<Policy, WarpBits, RunningReserve, decltype(keep_time)> visit{
+        parameters, {bits.words, own}, {used}, keep_time, next, capacity, level + 1, lane, work};
     visit_slots<Policy, 1>(parameters, OwnSlots{here, slots}, lane, WARP_SIZE, lane, visit,
                            work);
     __syncwarp();

@@ -156,7 +156,7 @@ struct Cluster {
           tell(leave_next);
         }
         SlotVisit<Policy, ClusterBits, CountedReserve> visit{
-            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
+            parameters, bits, {growing}, {}, next, capacity, now.level + 1, lane, work};
         if (deal) {
           visit_all<Policy, AT_ONCE>(parameters, dealt(here, slots_of_lane, lane), thread, lane,
                                      visit, work);

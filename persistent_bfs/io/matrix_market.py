@@ -70,7 +70,8 @@ def read(source: Source, options: Options) -> Graph:
     mirrored = "symmetric" if layout == "coordinate" and symmetry != "general" else symmetry
     text = f"%%MatrixMarket matrix {layout} {field} {mirrored}" + "\n" * (number - 1)
     try:
-        matrix = scipy.io.mmread(io.BytesIO(text.encode() + source.data[start:]))
+        body = io.BytesIO(text.encode() + source.data[start:])
+        matrix = scipy.io.mmread(body, spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = re.fullmatch(r"Line (\d+): (.*)", str(error))
         if found:

@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import platformdirs
@@ -184,11 +184,10 @@ def find_host_compiler() -> Compiler:
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def _reached_sources(text: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """Every project file that ``text`` includes, directly or not, with its content, each once."""
-    root = source_folder()
+def _reached_sources(text: str, root: Path) -> Iterator[tuple[str, str]]:
+    """Every file under ``root`` that ``text`` includes, directly or not, with its content."""
     seen: set[Path] = set()
-    waiting = [(text, folder)]
+    waiting = [(text, root)]
     while waiting:
         content, place = waiting.pop()
         for name in _INCLUDE.findall(content):
@@ -289,14 +288,42 @@ def _cached(
     text: str, name: str, suffix: str, compiler: Compiler, options: tuple[str, ...]
 ) -> Path:
     """Where the binary of ``text`` with these options is or will be."""
+    root = source_folder()
+    # nvcc never comes to the emulation: what changes there is nothing to a cubin.
+    sources = _digest(text, root, _state(root), suffix != ".cubin")
     key = hashlib.sha256()
-    for part in (compiler.version, *options, text):
+    for part in (compiler.version, *options, text, sources):
         key.update(part.encode() + b"\0")
-    for path, content in sorted(_reached_sources(text, source_folder())):
-        # nvcc never comes to the emulation: what changes there is nothing to a cubin.
-        if suffix != ".cubin" or not path.startswith("emulation/"):
-            key.update(path.encode() + b"\0" + content.encode() + b"\0")
     return cache_folder() / f"{name}-{key.hexdigest()[:24]}{suffix}"
+
+
+def _state(root: Path) -> tuple[tuple[str, int, int], ...]:
+    """What tells whether a file under ``root`` has been edited: names, times and sizes."""
+    files: list[tuple[str, int, int]] = []
+    folders = [str(root)]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.is_dir():
+                folders.append(entry.path)
+            else:
+                found = entry.stat()
+                files.append((entry.path, found.st_mtime_ns, found.st_size))
+    return tuple(sorted(files))
+
+
+@lru_cache(maxsize=4096)
+def _digest(
+    text: str,
+    root: Path,
+    state: tuple[tuple[str, int, int], ...],  # noqa: ARG001
+    with_emulation: bool,
+) -> str:
+    """A hash of every file that ``text`` includes; to read them takes as long as a short search."""
+    digest = hashlib.sha256()
+    for path, content in sorted(_reached_sources(text, root)):
+        if with_emulation or not path.startswith("emulation/"):
+            digest.update(path.encode() + b"\0" + content.encode() + b"\0")
+    return digest.hexdigest()
 
 
 def _build(target: Path, text: str, name: str, *steps: list[str]) -> Path:

@@ -88,6 +88,24 @@ def test_a_cubin_does_not_depend_on_the_emulation(copied_sources: Path) -> None:
     assert [a == b for a, b in zip(before, types_edited, strict=True)] == [False, False]
 
 
+def test_sources_are_read_again_only_when_edited(
+    copied_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = compiler.render_stub(Config("host_loop"))
+    found = compiler.Compiler(Path("g++"), "12")
+
+    def key() -> Path:
+        return compiler._cached(text, "x", ".so", found, ())
+
+    first = key()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("read again"))
+        assert key() == first
+    header = copied_sources / "types.cuh"
+    header.write_text(header.read_text().replace("a", "b", 1))  # of the same size
+    assert key() != first
+
+
 def test_version_and_options_are_in_the_key(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +124,10 @@ def _compile_in_process(_: int) -> str:
 
 
 def test_eight_processes_at_once_publish_one_whole_binary(fresh_cache: Path) -> None:
-    with ProcessPoolExecutor(8, mp_context=get_context("spawn")) as pool:
+    # They are forked from one that has imported what they need, or importing is what it takes.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["persistent_bfs.compiler"])
+    with ProcessPoolExecutor(8, mp_context=context) as pool:
         made = set(pool.map(_compile_in_process, range(8)))
     assert len(made) == 1
     assert _answer(Path(made.pop())) == 42

@@ -59,7 +59,7 @@ class PersistentSearch {
       expand(frontier);
     }
     if constexpr (fills_unreached) {
-      if (!has_pulled_) fill_unreached(parameters_);
+      if (!news().has_pulled) fill_unreached(parameters_);
     }
   }
 
@@ -86,10 +86,7 @@ class PersistentSearch {
   // are those in the queue, and the totals rotate with the levels.
   static constexpr bool keeps_found = Policy::padded || Tier::exists;
 
-  // Bitmaps leave no place for the rows that a tier reads (pull/likely_parents.cuh), so that
-  // `has_pulled_` speaks of the whole search then.
   static constexpr bool fills_unreached = Policy::predecessors && Policy::dense;
-  static_assert(!(Policy::dense && Tier::exists));
 
   // Not in a register, for the same reason.
   static __device__ __forceinline__ int max_depth() { return request_of_block().max_depth; }
@@ -99,6 +96,11 @@ class PersistentSearch {
   }
 
   __device__ __forceinline__ int next_totals() const { return (totals() + 1) % 3; }
+
+  // Whether the level before was the grid's too: its end is this one's begin.
+  __device__ __forceinline__ bool follows() const {
+    return Tier::exists ? follows_ : now_.level > 0;
+  }
 
   // What the leader heard of the host at a level; two that take turns.
   __device__ __forceinline__ int* stopping(int level) const {
@@ -120,6 +122,7 @@ class PersistentSearch {
     int left;
     int stale;
     int stopped;
+    bool has_pulled;  // at any level
   };
 
   static __device__ __forceinline__ News& news() {
@@ -131,6 +134,7 @@ class PersistentSearch {
   __device__ __forceinline__ void hear() {
     if (threadIdx.x == 0) {
       News& told = news();
+      if (now_.level == 0) told.has_pulled = false;
       const FrontierTotals& totals = state_.totals[this->totals()];
       told.count = load_relaxed(&totals.count);
       if constexpr (Policy::counts_edges) {
@@ -171,13 +175,14 @@ class PersistentSearch {
         state_.stale[1 - now_.level % 2] = stale_after<Policy>(frontier);
       }
     }
-    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier, !follows_);
+    if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier, !follows());
     // All that the frontier tells of the next level is taken down first: fewer registers are held
     // while it is expanded.
     now_.begin += frontier.size;
     if constexpr (!Policy::dense) now_.explored += frontier.edges;
     pulling_ = pulls<Policy>(parameters_, frontier);
     has_pulled_ |= pulling_;
+    if (fills_unreached && pulling_ && threadIdx.x == 0) news().has_pulled = true;
     const NextFrontier growing =
         next_frontier(parameters_, now_.begin, next_totals());
     expand_level<Policy>(parameters_, frontier, growing);
@@ -187,7 +192,7 @@ class PersistentSearch {
       barrier_.wait();
     }
     if (is_grid_tracer()) trace_end<Policy>(parameters_, now_.level);
-    if constexpr (Policy::trace) follows_ = true;
+    follows_ = true;
     now_.totals = next_totals();
     ++now_.level;
     hear();
@@ -252,7 +257,7 @@ class PersistentSearch {
   int visited_before_ = 0;      // in the queue, up to here, the tier knows who is visited
   bool has_pulled_ = false;     // since then
   bool pulling_ = false;        // at the level before
-  bool follows_ = false;        // the level before was the grid's too: its end is this one's begin
+  bool follows_ = false;        // see follows()
   bool stopped_ = false;        // by the host
   bool left_at_limit_ = false;  // the tier left a frontier that nobody has collected
 };

@@ -675,7 +675,8 @@ class Config:
     def resident_blocks(self) -> int:
         """Blocks a multiprocessor that the compiler is to leave registers for."""
         if self.dense and self.direction == "auto":
-            usual = self.claim == "cas" and ADVANCES[self.advance].by_frontier
+            row = ADVANCES[self.advance]
+            usual = self.claim == "cas" and row.by_frontier and row.lanes != A_BLOCK
             threads = RESIDENT_THREADS if usual else RESIDENT_FOR_STUDY
             return max(threads // self.block_threads, 1)
         if self.engine == WALK.name:

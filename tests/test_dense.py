@@ -306,7 +306,7 @@ BUGS = [
     # The row of a vertex whose likely parent is elsewhere is not gone along.
     ("pull/by_bits.cuh", "after = looked & ~entered;", "after = 0;"),
     # Nobody says of unreached vertices that they have no predecessor: nor does a search that pulls.
-    ("loop_persistent.cuh", "if (!has_pulled_) fill_unreached(parameters_);", ""),
+    ("loop_persistent.cuh", "if (!news().has_pulled) fill_unreached(parameters_);", ""),
     ("pull/by_bits.cuh", "by_distances ? unvisited >> i & 1u : parents", "parents"),
     # Long rows are put by and forgotten.
     ("pull/by_bits.cuh", "{ level.enter_late(v, parent); }", "{}"),

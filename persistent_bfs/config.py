@@ -15,8 +15,8 @@ WARP_SIZE = 32
 MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 
 # Threads a multiprocessor whose registers suffice for kernels that both push and pull by bitmaps:
-# 64 a thread. More registers would leave fewer threads to wait for memory; what is there for study
-# is given them, lest it spill.
+# 64 a thread. More registers would leave fewer threads to wait for memory; what is there for study,
+# and a block a vertex, which no search by bitmaps is quick with, are given them, lest they spill.
 RESIDENT_THREADS, RESIDENT_FOR_STUDY = 1024, 768
 
 

@@ -86,10 +86,11 @@ class PersistentSearch {
   // are those in the queue, and the totals rotate with the levels.
   static constexpr bool keeps_found = Policy::padded || Tier::exists;
 
-  static constexpr bool fills_unreached = Policy::predecessors && Policy::dense;
-
   // Not in a register, for the same reason.
   static __device__ __forceinline__ int max_depth() { return request_of_block().max_depth; }
+
+  // Whether the reset leaves predecessors alone: see unreached.cuh.
+  static constexpr bool fills_unreached = Policy::predecessors && Policy::dense;
 
   __device__ __forceinline__ int totals() const {
     return Tier::exists ? now_.totals : now_.level % 3;

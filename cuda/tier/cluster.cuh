@@ -58,8 +58,8 @@ template <class Policy>
 struct Cluster {
   using Parameters = typename Policy::Parameters;
   static constexpr bool exists = true;
-  // Arcs that a thread has under way together: with the claims so far away two gain 6 %, where one
-  // block has the bits nothing.
+  // Arcs that a thread has under way together: it pays with claims so far away, not where one block
+  // has the bits (docs/performance.md).
   static constexpr int AT_ONCE = 2;
 
   Layout layout;

@@ -27,6 +27,12 @@ struct Slots {
   __device__ __forceinline__ SharedArray<int> entries() const { return {rows.begin}; }
 };
 
+__device__ __forceinline__ void swap(Slots& a, Slots& b) {
+  const Slots before = a;
+  a = b;
+  b = before;
+}
+
 // The layout of a block's dynamic shared memory: two frontiers of `capacity` slots, counters, a
 // word for each lane of one warp that holds nothing, and the visited bits behind them.
 struct Layout {
@@ -81,18 +87,13 @@ struct RunningReserve {
   }
 };
 
-struct Nothing {
-  __device__ __forceinline__ void operator()() const {}
-};
-
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
-// the next slot is, `Meanwhile` does what there is time for while the claims are under way.
-template <class Policy, class Bits, class Reserve, class Meanwhile = Nothing>
+// the next slot is.
+template <class Policy, class Bits, class Reserve>
 struct SlotVisit {
   const typename Policy::Parameters& parameters;
   Bits bits;
   Reserve reserve;
-  Meanwhile meanwhile;
   Slots next;
   int capacity;
   int distance;
@@ -131,7 +132,6 @@ struct SlotVisit {
       distances[i] = place_of(parameters.distances, neighbours[i]);
       discovered[i] = bits.claim(unvisited[i], neighbours[i]);
     }
-    meanwhile();
 #pragma unroll
     for (int i = 0; i < ARCS; ++i) {
       const unsigned ballot = __ballot_sync(FULL_WARP, discovered[i]);

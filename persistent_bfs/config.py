@@ -19,6 +19,10 @@ MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 # and a block a vertex, which no search by bitmaps is quick with, are given them, lest they spill.
 RESIDENT_THREADS, RESIDENT_FOR_STUDY = 1024, 768
 
+# The same for kernels that only push, when they are traced: they take 48 registers or fewer
+# otherwise, and a grid must not have fewer threads for being looked at.
+RESIDENT_TRACED = 1280
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -674,14 +678,18 @@ class Config:
     @property
     def resident_blocks(self) -> int:
         """Blocks a multiprocessor that the compiler is to leave registers for."""
+        row = ADVANCES[self.advance]
+        threads = 0
         if self.dense and self.direction == "auto":
-            row = ADVANCES[self.advance]
             usual = self.claim == "cas" and row.by_frontier and row.lanes != A_BLOCK
             threads = RESIDENT_THREADS if usual else RESIDENT_FOR_STUDY
-            return max(threads // self.block_threads, 1)
-        if self.engine == WALK.name:
-            return max(ADVANCES[self.advance].resident_threads // self.block_threads, 1)
-        return 1
+        elif self.dense or self.packed_rows:
+            pass
+        elif self.engine == WALK.name:
+            threads = row.resident_threads
+        elif self.trace and ENGINES[self.engine].cooperative:
+            threads = RESIDENT_TRACED if self.direction == "push" else RESIDENT_THREADS
+        return max(threads // self.block_threads, 1)
 
     @property
     def queues_all(self) -> bool:

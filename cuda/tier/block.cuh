@@ -82,10 +82,11 @@ struct Block {
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
     NarrowTrace<Policy> trace{parameters, now};
-    const bool in_last_warp = thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
+    const bool is_first_warp = thread < WARP_SIZE;
+    const bool is_last_warp = thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
     if (is_leader()) begin_work(parameters);
     __syncthreads();
-    if (in_last_warp) trace.enter(lane);
+    if (is_last_warp) trace.enter(lane);
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
                         CountedReserve{spent}, lane);
     __syncthreads();
@@ -93,73 +94,82 @@ struct Block {
     int slots = load_shared_at(spent);
     trace.keep(now.level, lane);
     do {
-      do {
-        if (slots <= warp_slots) {
-          if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
-          if (thread < WARP_SIZE) {
-            trace.begin(now.level);
-            do {
-              // Asked for apart from the levels, whose chain it would lengthen.
-              if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
-                slots = capacity + 1;
-                break;
-              }
-              const int look = (now.level / LEVELS_BETWEEN_LOOKS + 1) * LEVELS_BETWEEN_LOOKS;
-              const int until = trace.fills(min(look, max_depth));
-              do {
-                slots = warp_level(parameters, here, next, now.level, slots, lane, own, work,
-                                   trace);
-                const Slots spent_slots = here;
-                here = next;
-                next = spent_slots;
-                ++now.level;
-              } while (slots > 0 && slots <= warp_slots && now.level < until);
-              trace.write(now.level, BY_ONE_WARP);
-            } while (slots > 0 && slots <= warp_slots && now.level < max_depth);
-            if (lane == 0) {
-              // The slots counted in `spent` stay: another warp may not have read them yet.
-              store_shared_at(growing, 0);
-              store_shared_at(cleared, 0);
-              store_shared_at(told.at(0), slots);
-              store_shared_at(told.at(1), now.level);
-            }
+      if (slots <= warp_slots) {
+        if (is_first_warp) {
+          slots = warp_levels(parameters, here, next, now.level, slots, warp_slots, max_depth, lane,
+                              own, work, trace);
+          if (lane == 0) {
+            // The slots counted in `spent` stay: another warp may not have read them yet.
+            store_shared_at(growing, 0);
+            store_shared_at(cleared, 0);
+            store_shared_at(told.at(0), slots);
+            store_shared_at(told.at(1), now.level);
           }
-          __syncthreads();
-          slots = load_shared_at(told.at(0));
-          const int level = load_shared_at(told.at(1));
-          if (thread >= WARP_SIZE && ((level - now.level) & 1)) {
-            const Slots spent_slots = here;
-            here = next;
-            next = spent_slots;
-          }
-          now.level = level;
-          trace.begin(level);
-          trace.keep(level, lane);
-          continue;
         }
+        __syncthreads();
+        slots = load_shared_at(told.at(0));
+        const int level = load_shared_at(told.at(1));
+        if (!is_first_warp && ((level - now.level) & 1)) swap(here, next);
+        now.level = level;
+      } else {
         if (thread == 0) store_shared_at(cleared, 0);
         level(parameters, here, next, now.level, slots, growing, thread, work);
+        // Before the barrier, where the lanes meet anyway: no branch may part them past it.
+        if (trace.is_full(now.level + 1) && is_first_warp) {
+          trace.write(now.level + 1, BY_ONE_BLOCK, lane);
+        }
         __syncthreads();
-        const Slots spent_slots = here;
-        here = next;
-        next = spent_slots;
+        swap(here, next);
         const shared_address spent_counter = spent;
         spent = growing;
         growing = cleared;
         cleared = spent_counter;
         ++now.level;
         slots = load_shared_at(spent);
-        trace.keep(now.level, lane);
-      } while (slots > 0 && slots <= capacity && now.level < max_depth &&
-               !trace.is_full(now.level));
-      if (in_last_warp) trace.write(now.level, BY_ONE_BLOCK);
-      trace.begin(now.level);
-    } while (Policy::trace && slots > 0 && slots <= capacity && now.level < max_depth);
-    if (in_last_warp) trace.leave(now.level, lane);
+      }
+      trace.keep(now.level, lane);
+    } while (slots > 0 && slots <= capacity && now.level < max_depth);
+    if (is_first_warp) trace.write(now.level, BY_ONE_BLOCK, lane);
+    if (is_last_warp) trace.leave(now.level, lane);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
 
  private:
+  // A frontier whose level begins when its first arcs are read: there is time while they come.
+  struct TimedSlots : OwnSlots {
+    NarrowTrace<Policy>& trace;
+    int level;
+
+    __device__ __forceinline__ int entry(int arc) const {
+      const int found = OwnSlots::entry(arc);
+      trace.keep(level, arc);
+      return found;
+    }
+  };
+
+  // Levels by one warp, while no more than `most` slots are left and the host wants no end; returns
+  // the slots of the frontier after the last.
+  __device__ __forceinline__ int warp_levels(const Parameters& parameters, Slots& here,
+                                             Slots& next, int& level, int slots, int most,
+                                             int max_depth, int lane, shared_address own,
+                                             TierWork& work, NarrowTrace<Policy>& trace) {
+    constexpr int AT_ONCE = Policy::trace ? NarrowTrace<Policy>::LEVELS : LEVELS_BETWEEN_LOOKS;
+    static_assert(LEVELS_BETWEEN_LOOKS % AT_ONCE == 0);
+    do {
+      // Asked for apart from the levels, whose chain it would lengthen.
+      if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) return capacity + 1;
+      const int begin = level, until = min((begin / AT_ONCE + 1) * AT_ONCE, max_depth);
+      do {
+        slots = warp_level(parameters, here, next, level, slots, lane, own, work, trace);
+        swap(here, next);
+        ++level;
+      } while (slots > 0 && slots <= most && level < until);
+      trace.by_one_warp(begin, level);
+      if (trace.is_full(level)) trace.write(level, BY_ONE_BLOCK, lane);
+    } while (slots > 0 && slots <= most && level < max_depth);
+    return slots;
+  }
+
   // A level by the whole block; the next frontier's slots are counted in `growing`.
   __device__ __forceinline__ void level(const Parameters& parameters, const Slots& here,
                                         const Slots& next, int level, int slots,
@@ -169,7 +179,7 @@ struct Block {
       fetch_add_shared_if(true, growing, capacity + 1);
     }
     SlotVisit<Policy, BlockBits, CountedReserve> visit{
-        parameters, bits, {growing}, {}, next, capacity, level + 1, lane, work};
+        parameters, bits, {growing}, next, capacity, level + 1, lane, work};
     visit_all<Policy, 1>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
   }
 
@@ -179,11 +189,10 @@ struct Block {
                                             shared_address own, TierWork& work,
                                             NarrowTrace<Policy>& trace) {
     int used = 0;
-    auto keep_time = [&] { trace.keep(level, lane); };
-    SlotVisit<Policy, WarpBits, RunningReserve, decltype(keep_time)> visit{
-        parameters, {bits.words, own}, {used}, keep_time, next, capacity, level + 1, lane, work};
-    visit_slots<Policy, 1>(parameters, OwnSlots{here, slots}, lane, WARP_SIZE, lane, visit,
-                           work);
+    SlotVisit<Policy, WarpBits, RunningReserve> visit{
+        parameters, {bits.words, own}, {used}, next, capacity, level + 1, lane, work};
+    visit_slots<Policy, 1>(parameters, TimedSlots{{here, slots}, trace, level}, lane, WARP_SIZE,
+                           lane, visit, work);
     __syncwarp();
     return used;
   }

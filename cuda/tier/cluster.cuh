@@ -156,7 +156,7 @@ struct Cluster {
           tell(leave_next);
         }
         SlotVisit<Policy, ClusterBits, CountedReserve> visit{
-            parameters, bits, {growing}, {}, next, capacity, now.level + 1, lane, work};
+            parameters, bits, {growing}, next, capacity, now.level + 1, lane, work};
         if (deal) {
           visit_all<Policy, AT_ONCE>(parameters, dealt(here, slots_of_lane, lane), thread, lane,
                                      visit, work);
@@ -168,13 +168,8 @@ struct Cluster {
       // Lanes from `blocks` on repeat those before.
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
-      if (leaves || all == 0 || trace.is_full(now.level + 1)) {
-        const bool ends = leaves || all == 0;
-        const int begun = now.level + !ends;
-        if (traces) trace.write(begun, BY_ONE_CLUSTER);
-        if (ends) break;
-        trace.begin(begun);
-      }
+      if (leaves || all == 0) break;
+      if (trace.is_full(now.level + 1) && traces) trace.write(now.level + 1, BY_ONE_CLUSTER, lane);
       const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       // Slots that other blocks are about to read must be visible to them, and slots that they have
@@ -185,16 +180,17 @@ struct Cluster {
         cluster_arrive_relaxed();
       }
       cluster_wait();
-      const Slots spent_slots = here;
-      here = next;
-      next = spent_slots;
+      swap(here, next);
       const shared_address spent_counter = spent;
       spent = growing;
       growing = cleared;
       cleared = spent_counter;
       ++now.level;
     }
-    if (traces) trace.leave(now.level, lane);
+    if (traces) {
+      trace.write(now.level, BY_ONE_CLUSTER, lane);
+      trace.leave(now.level, lane);
+    }
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }
 

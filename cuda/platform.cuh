@@ -108,12 +108,14 @@ __device__ __forceinline__ unsigned long long multiprocessor_cycles() {
   return now;
 }
 
-// Its low half where wanted, else `otherwise`: one predicated instruction.
-__device__ __forceinline__ unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
-  asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; @p mov.u32 %0, %%clock;}"
-               : "+r"(otherwise)
-               : "r"(static_cast<unsigned>(wanted)));
-  return otherwise;
+// Its low half, and `above` for a high half, into `place` where wanted.
+__device__ __forceinline__ void store_cycles_if(bool wanted, unsigned long long* place,
+                                                unsigned above) {
+  asm volatile(
+      "{.reg .pred p; .reg .u32 cycles; setp.ne.u32 p, %2, 0; mov.u32 cycles, %%clock; "
+      "@p st.global.v2.u32 [%0], {cycles, %1};}" ::"l"(place),
+      "r"(above), "r"(static_cast<unsigned>(wanted))
+      : "memory");
 }
 
 // Lane slots are counted on the emulated device only: a GPU would pay for counting them.
@@ -150,8 +152,10 @@ inline int thread_in_block() { return threadIdx.x; }
 inline int lane_in_warp() { return threadIdx.x % warpSize; }
 inline unsigned long long device_nanoseconds() { return 0; }
 inline unsigned long long multiprocessor_cycles() { return simt::ticks(); }
-inline unsigned multiprocessor_cycles_if(bool wanted, unsigned otherwise) {
-  return wanted ? static_cast<unsigned>(simt::ticks()) : otherwise;
+inline void store_cycles_if(bool wanted, unsigned long long* place, unsigned above) {
+  if (wanted) {
+    *place = static_cast<unsigned long long>(above) << 32 | static_cast<unsigned>(simt::ticks());
+  }
 }
 inline void count_lane_slots(unsigned slots) { simt::count_lane_slots(slots); }
 

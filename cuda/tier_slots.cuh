@@ -87,6 +87,11 @@ struct RunningReserve {
   }
 };
 
+// What there is time for while rows are under way.
+struct Nothing {
+  __device__ __forceinline__ void operator()() const {}
+};
+
 // What is done with the arcs of a narrow level. `Bits` says who has been visited, `Reserve` where
 // the next slot is.
 template <class Policy, class Bits, class Reserve>
@@ -103,9 +108,10 @@ struct SlotVisit {
 
   // By a whole warp: ARCS arcs a lane, to the vertices that `entries` name, from `sources`, where
   // `valid`. Each step is taken for all of them, so that their waits are one.
-  template <int ARCS>
+  template <int ARCS, class Meanwhile = Nothing>
   __device__ __forceinline__ void operator()(const int (&entries)[ARCS], const bool (&valid)[ARCS],
-                                             const vertex_t (&sources)[ARCS]) {
+                                             const vertex_t (&sources)[ARCS],
+                                             Meanwhile meanwhile = {}) {
     vertex_t neighbours[ARCS];
     int4 first[ARCS], second[ARCS];
     int* distances[ARCS];
@@ -127,6 +133,7 @@ struct SlotVisit {
         second[i] = load_row_if(two_slots[i], row + parameters.vertices, NO_NEIGHBOUR);
       }
     }
+    meanwhile();
 #pragma unroll
     for (int i = 0; i < ARCS; ++i) {
       distances[i] = place_of(parameters.distances, neighbours[i]);
@@ -208,10 +215,11 @@ __device__ __forceinline__ void visit_hubs(const typename Policy::Parameters& pa
 }
 
 // A warp's arcs of the frontier, of which arc `arc` is this lane's, and those `pitch` arcs on.
-template <class Policy, int ARCS, class Source, class Visit>
+template <class Policy, int ARCS, class Source, class Visit, class Meanwhile = Nothing>
 __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& parameters,
                                             const Source& frontier, int arc, int pitch, int lane,
-                                            Visit& visit, TierWork& work) {
+                                            Visit& visit, TierWork& work,
+                                            Meanwhile meanwhile = {}) {
   int entries[ARCS];
   bool valid[ARCS];
   vertex_t sources[ARCS];
@@ -224,7 +232,7 @@ __device__ __forceinline__ void visit_slots(const typename Policy::Parameters& p
     if constexpr (Policy::counts_edges) work.edges += valid[i];
   }
   if (lane == 0) count_lane_slots(ARCS * WARP_SIZE);
-  visit(entries, valid, sources);
+  visit(entries, valid, sources, meanwhile);
   if constexpr (Policy::has_hubs) {
 #pragma unroll
     for (int i = 0; i < ARCS; ++i) {

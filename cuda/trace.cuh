@@ -24,7 +24,8 @@ __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& p
                                             const Frontier& frontier, bool reads_clock = true) {
   if constexpr (Policy::trace) {
     LevelRecord* record = parameters.trace + frontier.depth;
-    if (reads_clock) record[0].begin_nanoseconds = device_nanoseconds();
+    // Otherwise a tier's word of a search before would stay.
+    record[0].begin_nanoseconds = reads_clock ? device_nanoseconds() : 0;
     record[0].frontier_size = frontier.discovered;
     record[0].mapping =
         in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;

@@ -83,12 +83,13 @@ enum Mapping : short {
 };
 
 // What a record says of a frontier that was not counted: the host counts its vertices by their
-// distances, and their arcs.
+// distances.
 constexpr int FRONTIERS_SIZE = -1;
-constexpr unsigned long long FRONTIERS_OWN = ~0ull;
 
-// One level of a trace. Times are the device's own clock. A tier's level has FRONTIERS_OWN edges,
-// the low half of its multiprocessor's clock for a begin, and no end.
+// One level of a trace. Times are the device's own clock. A tier says of its level all that there
+// is to say in the first word: the low half is that of its multiprocessor's clock, the high half
+// TIERS_LEVEL and a Mapping, which no clock's is for 292 years.
+constexpr unsigned TIERS_LEVEL = 1u << 31;
 struct LevelRecord {
   unsigned long long begin_nanoseconds;
   unsigned long long end_nanoseconds;

@@ -31,8 +31,11 @@ NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 # cuda/tier_slots.cuh: what a block's shared memory holds beside the visited bits.
 SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 256
 
-# What a trace record says of a frontier's vertices and arcs where nobody counted them.
-FRONTIERS_SIZE, FRONTIERS_OWN = -1, 2**64 - 1
+# What a trace record says of a frontier's vertices where nobody counted them.
+FRONTIERS_SIZE = -1
+
+# With a mapping, the high half of the word in which a tier says all there is to say of a level.
+TIERS_LEVEL = 1 << 31
 
 NO_DEPTH_LIMIT = 2**31 - 1
 

@@ -37,7 +37,7 @@ from persistent_bfs.reorder import NO_ORDER, Relabelling, Reordering
 from persistent_bfs.reorder import reorder as reordered
 from persistent_bfs.result import BFSResult, Counters, Fetch, LevelTrace
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
-from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, tier_levels
+from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, unpack_levels
 
 # Of a graph without larger degrees, a level's size alone can choose the mapping.
 EVEN_DEGREE = layout.EVEN_DEGREE
@@ -501,7 +501,7 @@ class BFS:
         """Fill in what a tier leaves out of its levels' records, to be short about them."""
         assert self._workspace is not None
         buffer = self._workspace["trace"]
-        own = tier_levels(records)
+        own = unpack_levels(records)
         runs = runs_of(own)
         if runs:
             # The last run's clocks come first of those at the end of the buffer.

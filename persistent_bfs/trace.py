@@ -1,8 +1,8 @@
 """The level trace: records as the device leaves them, made whole on the host.
 
-A tier says no more of its levels than when they began, in its multiprocessor's cycles, and beside
-them when the run of levels began and ended by both clocks (``cuda/tier_trace.cuh``). What follows
-from that and from the distances is filled in here.
+A tier says no more of its levels than when they began, in its multiprocessor's cycles, and who ran
+them, and beside them when the run of levels began and ended by both clocks
+(``cuda/tier_trace.cuh``). What follows from that and from the distances is filled in here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ import numpy.typing as npt
 from persistent_bfs import layout
 
 
-def tier_levels(records: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which levels a tier ran, (levels,), from the records of a trace as the device left them."""
-    own: npt.NDArray[np.bool_] = records["edges"] == layout.FRONTIERS_OWN
+def unpack_levels(records: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which levels a tier ran, (levels,), from the records of a trace as the device left them.
+
+    What the tier said of them in one word each is spread over their records; what it left of a
+    search before is gone.
+    """
+    high = records["begin_nanoseconds"] >> np.uint64(32)
+    own: npt.NDArray[np.bool_] = high >= layout.TIERS_LEVEL
+    records["mapping"][own] = high[own] - layout.TIERS_LEVEL
+    records["begin_nanoseconds"][own] &= np.uint64(0xFFFFFFFF)
+    records["pulled"][own] = 0
+    records["frontier_size"][own] = layout.FRONTIERS_SIZE
     return own
 
 

@@ -14,16 +14,25 @@ from loops import LOOPS, how, narrow_mappings
 
 from persistent_bfs import BFS, EngineOptions, Graph, layout, read_graph
 from persistent_bfs.reference import bfs_reference
-from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, tier_levels
+from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, unpack_levels
 
 WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
-OWN = layout.FRONTIERS_OWN
+
+# The edges of a level that a tier ran: none are told.
+OWN = -1
+ONE_BLOCK = layout.MAPPINGS.index("one block")
 
 
 def _records(*edges: int, begins: list[int] | None = None) -> npt.NDArray[Any]:
+    """Levels as the device leaves them, those of tiers with what a search before had left."""
     records = np.zeros(len(edges), layout.LEVEL_RECORD)
-    records["edges"] = edges
     records["begin_nanoseconds"] = begins or 0
+    for record, counted in zip(records, edges, strict=True):
+        if counted == OWN:
+            record["begin_nanoseconds"] |= np.uint64((layout.TIERS_LEVEL | ONE_BLOCK) << 32)
+            record["edges"], record["frontier_size"], record["pulled"] = 4321, 321, 1
+        else:
+            record["edges"] = counted
     return records
 
 
@@ -32,8 +41,13 @@ def _clocks(*rows: tuple[int, int, int, int]) -> npt.NDArray[Any]:
 
 
 def test_runs_of_a_tier_are_between_levels_of_the_grid() -> None:
-    own = tier_levels(_records(OWN, OWN, 7, OWN, 0))
+    records = _records(OWN, OWN, 7, OWN, 0, begins=[5, 2**32 - 1, 10**18, 0, 2**62])
+    own = unpack_levels(records)
     assert own.tolist() == [True, True, False, True, False]
+    assert records["begin_nanoseconds"].tolist() == [5, 2**32 - 1, 10**18, 0, 2**62]
+    assert records["mapping"].tolist() == [ONE_BLOCK, ONE_BLOCK, 0, ONE_BLOCK, 0]
+    assert records["frontier_size"].tolist() == [-1, -1, 0, -1, 0]
+    assert records["pulled"].tolist() == [0] * 5
     assert runs_of(own) == [(0, 2), (3, 4)]
     assert runs_of(own[:2]) == [(0, 2)]
     assert runs_of(own[2:3]) == runs_of(own[:0]) == []
@@ -44,7 +58,7 @@ def test_cycles_become_nanoseconds_by_each_runs_own_clocks() -> None:
     records["end_nanoseconds"][2] = 6_043  # by another thread's look than the run's begin
     # Two cycles a nanosecond in the first run, a half in the second.
     clocks = _clocks((5_000, 1_000, 5_300, 1_600), (6_000, 90_000, 6_200, 90_100))
-    set_times(records, runs_of(tier_levels(records)), clocks)
+    set_times(records, runs_of(unpack_levels(records)), clocks)
     assert records["begin_nanoseconds"].tolist() == [5_050, 5_150, 5_555, 6_040, 6_120]
     assert records["end_nanoseconds"].tolist() == [5_150, 5_300, 6_040, 6_120, 6_200]
 
@@ -53,6 +67,7 @@ def test_the_low_half_of_a_clock_may_come_round_once_a_level() -> None:
     high = 7 << 32
     at = [high + 2**32 - 100, high + 2**32 + 50, high + 2 * 2**32 + 10, high + 3 * 2**32]
     records = _records(OWN, OWN, OWN, begins=[cycles % 2**32 for cycles in at[:3]])
+    assert unpack_levels(records).all()
     set_times(records, [(0, 3)], _clocks((10**9, at[0], 10**9 + at[3] - at[0], at[3])))
     assert (records["begin_nanoseconds"] - 10**9 + at[0]).tolist() == at[:3]
     assert (records["end_nanoseconds"] - 10**9 + at[0]).tolist() == at[1:]
@@ -60,6 +75,7 @@ def test_the_low_half_of_a_clock_may_come_round_once_a_level() -> None:
 
 def test_a_run_without_time_has_none() -> None:
     records = _records(OWN, OWN, begins=[40, 40])
+    assert unpack_levels(records).all()
     set_times(records, [(0, 2)], _clocks((8, 40, 8, 40)))
     assert records["begin_nanoseconds"].tolist() == records["end_nanoseconds"].tolist() == [8, 8]
 
@@ -67,17 +83,17 @@ def test_a_run_without_time_has_none() -> None:
 def test_levels_of_a_grid_begin_where_the_one_before_ended() -> None:
     records = _records(5, 6, OWN, OWN, 7, 8, 0, begins=[10, 25, 40, 50, 65, 75, 99])
     records["end_nanoseconds"] = [20, 38, 50, 60, 72, 90, 0]
-    join_levels(records, tier_levels(records))
+    join_levels(records, unpack_levels(records))
     # A tier's levels, and the one after them, begin by clocks of their own.
     assert records["begin_nanoseconds"].tolist() == [10, 20, 40, 50, 65, 72, 90]
 
 
 def test_frontiers_nobody_counted_are_counted_by_their_distances() -> None:
     records = _records(OWN, 5, OWN, 0)
-    records["frontier_size"] = [-1, 2, -1, -1]  # the last one is at the depth limit
+    records["frontier_size"][1::2] = [2, -1]  # the last one is at the depth limit
     distances = np.array([2, 1, 0, 1, -1, 2, 2, 3], np.int32)
     degrees = np.array([1, 2, 4, 8, 16, 32, 64, 128])
-    count_frontiers(records, tier_levels(records), distances, degrees)
+    count_frontiers(records, unpack_levels(records), distances, degrees)
     assert records["frontier_size"].tolist() == [1, 2, 3, 1]
     assert records["edges"].tolist() == [4, 5, 97, 0]
 
@@ -87,22 +103,20 @@ def _strip(width: int, length: int) -> Graph:
     return read_graph(f"grid:{width}x{length}")
 
 
-def _as_left(search: BFS, source: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The levels' records and the runs' clocks as the device left them."""
+def _run_of(search: BFS, source: int) -> tuple[npt.NDArray[Any], list[tuple[int, int]]]:
+    """The levels' records of a search as the device left them, and the runs of its tier's."""
     result = search.run(source)
     assert search._workspace is not None
-    buffer = search._workspace["trace"]
-    records = buffer.to_host(result.levels)
-    runs = len(runs_of(tier_levels(records)))
-    clocks = buffer.to_host(runs, start=buffer.count - runs).view(layout.RUN_CLOCKS)[::-1]
-    return records, clocks
+    records = search._workspace["trace"].to_host(result.levels)
+    return records, runs_of(unpack_levels(records))
 
 
-def _is_in_order(records: npt.NDArray[Any], clocks: npt.NDArray[Any]) -> bool:
+def _is_in_order(search: BFS, records: npt.NDArray[Any], runs: list[tuple[int, int]]) -> bool:
     """Whether every level of a run begins after the one before, and within the run."""
-    runs = runs_of(tier_levels(records))
-    assert len(runs) == len(clocks) > 0
-    for (first, end), clock in zip(runs, clocks, strict=True):
+    assert search._workspace is not None
+    buffer = search._workspace["trace"]
+    clocks = buffer.to_host(len(runs), start=buffer.count - len(runs)).view(layout.RUN_CLOCKS)
+    for (first, end), clock in zip(runs, clocks[::-1], strict=True):
         begins = records["begin_nanoseconds"][first:end].astype(np.int64)
         times = [int(clock["begin_cycles"]), *begins.tolist(), int(clock["end_cycles"])]
         if any(later <= earlier for earlier, later in pairwise(times)):
@@ -134,29 +148,53 @@ def test_every_level_of_a_tier_is_kept_when_it_begins(
         options=options,
     ) as search:  # fmt: skip
         for start in (source, graph.vertices // 2, source):
-            records, clocks = _as_left(search, start)
-            assert _is_in_order(records, clocks)
-            assert (len(clocks) > 1) == (name == "wide in the middle")
+            records, runs = _run_of(search, start)
+            assert _is_in_order(search, records, runs)
+            if name == "wide in the middle":
+                assert len(runs) > 1
+            else:
+                assert runs == [(0, len(records))]
             result = search.run(start)
             sizes = np.bincount(bfs_reference(graph, start).distances)
             assert result.frontier_sizes == sizes.tolist()
-            mappings = {row.mapping for row in result.trace or ()}
-            if loop.endswith("block") and name in ("strip", "maze"):
-                assert "one block" in mappings
+            mappings = [row.mapping for row in result.trace or ()]
+            if loop.endswith("block") and name != "wide in the middle":
+                # No row is long: a slot a vertex, of which one warp takes eight.
+                assert mappings == ["one warp" if size <= 8 else "one block" for size in sizes]
+                assert name == "path" or {"one warp", "one block"} == set(mappings)
 
 
-@pytest.mark.parametrize(
-    ("loop", "name"),
-    [("persistent+block", "path"), ("persistent+block", "strip"), ("persistent+cluster", "path")],
-)
-def test_a_time_kept_over_another_one_is_noticed(
+SEEDED = [
+    ("persistent+block", "path"),
+    ("persistent+block", "strip"),
+    ("persistent+cluster", "path"),
+]
+
+
+@pytest.mark.parametrize(("loop", "name"), SEEDED)
+def test_a_clock_that_stands_is_noticed(
     loop: str, name: str, seed_fault: Callable[[str, str, str], None]
 ) -> None:
-    seed_fault("tier_trace.cuh", "(level ^ lane) & (WARP_SIZE - 1)", "(level ^ lane) & 15")
+    seed_fault("platform.cuh", "static_cast<unsigned>(simt::ticks())", "7u")
     graph, source, slots = DEEP[name]
     options = EngineOptions(tier_slots=slots)
     with BFS(graph, **how(loop), device="emulated", trace=True, options=options) as search:
-        assert not _is_in_order(*_as_left(search, source))
+        records, runs = _run_of(search, source)
+        assert runs == [(0, len(records))]
+        assert not _is_in_order(search, records, runs)
+
+
+@pytest.mark.parametrize(("loop", "name"), SEEDED)
+def test_a_level_kept_over_another_one_is_noticed(
+    loop: str, name: str, seed_fault: Callable[[str, str, str], None]
+) -> None:
+    seed_fault("tier_trace.cuh", "trace[level].begin", "trace[level & 63].begin")
+    graph, source, slots = DEEP[name]
+    options = EngineOptions(tier_slots=slots)
+    traced = {"device": "emulated", "trace": True, "options": options}
+    # What a level's record held before is no mapping.
+    with BFS(graph, **how(loop), **traced) as search, pytest.raises(IndexError):
+        search.run(source)
 
 
 # Levels of one vertex and of two in turn, these with three slots, which is one too many: as many
@@ -175,9 +213,9 @@ def test_records_and_clocks_have_room_in_one_buffer(loop: str) -> None:
             np.testing.assert_array_equal(result.distances, bfs_reference(graph, 0).distances)
             assert result.frontier_sizes == [1, 2] * 30 + [1]
             assert [row.edges for row in result.trace or ()] == [2, 6] * 30 + [0]
-            records, clocks = _as_left(search, 0)
-            assert _is_in_order(records, clocks)
-            assert len(records) + len(clocks) == graph.vertices + 1
+            records, runs = _run_of(search, 0)
+            assert _is_in_order(search, records, runs)
+            assert len(records) + len(runs) == graph.vertices + 1
 
 
 @pytest.mark.cuda

@@ -83,16 +83,16 @@ struct Block {
     const int size = now.count.vertices();
     NarrowTrace<Policy> trace{parameters, now};
     const bool is_first_warp = thread < WARP_SIZE;
-    const bool is_last_warp = thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
+    // Does what one thread has to do, in the warp that has the fewest arcs.
+    const bool is_clerk = thread == static_cast<int>(blockDim.x) - WARP_SIZE;
     if (is_leader()) begin_work(parameters);
     __syncthreads();
-    if (is_last_warp) trace.enter(lane);
+    if (is_clerk) trace.enter();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
                         CountedReserve{spent}, lane);
     __syncthreads();
     const int warp_slots = capacity < WARP_SLOTS ? capacity : WARP_SLOTS;
     int slots = load_shared_at(spent);
-    trace.keep(now.level, lane);
     do {
       if (slots <= warp_slots) {
         if (is_first_warp) {
@@ -112,12 +112,14 @@ struct Block {
         if (!is_first_warp && ((level - now.level) & 1)) swap(here, next);
         now.level = level;
       } else {
-        if (thread == 0) store_shared_at(cleared, 0);
-        level(parameters, here, next, now.level, slots, growing, thread, work);
-        // Before the barrier, where the lanes meet anyway: no branch may part them past it.
-        if (trace.is_full(now.level + 1) && is_first_warp) {
-          trace.write(now.level + 1, BY_ONE_BLOCK, lane);
+        if (is_clerk) {
+          store_shared_at(cleared, 0);
+          trace.keep(now.level, BY_ONE_BLOCK, true);
+          if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
+            fetch_add_shared_if(true, growing, capacity + 1);
+          }
         }
+        level(parameters, here, next, now.level, slots, growing, thread, lane, work);
         __syncthreads();
         swap(here, next);
         const shared_address spent_counter = spent;
@@ -127,24 +129,17 @@ struct Block {
         ++now.level;
         slots = load_shared_at(spent);
       }
-      trace.keep(now.level, lane);
     } while (slots > 0 && slots <= capacity && now.level < max_depth);
-    if (is_first_warp) trace.write(now.level, BY_ONE_BLOCK, lane);
-    if (is_last_warp) trace.leave(now.level, lane);
+    if (is_clerk) trace.leave(now.level);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
 
  private:
-  // A frontier whose level begins when its first arcs are read: there is time while they come.
-  struct TimedSlots : OwnSlots {
-    NarrowTrace<Policy>& trace;
-    int level;
+  // A frontier of no more arcs than a warp has lanes, and this lane's.
+  struct WarpSlots : OwnSlots {
+    int own_entry;
 
-    __device__ __forceinline__ int entry(int arc) const {
-      const int found = OwnSlots::entry(arc);
-      trace.keep(level, arc);
-      return found;
-    }
+    __device__ __forceinline__ int entry(int) const { return own_entry; }
   };
 
   // Levels by one warp, while no more than `most` slots are left and the host wants no end; returns
@@ -152,20 +147,22 @@ struct Block {
   __device__ __forceinline__ int warp_levels(const Parameters& parameters, Slots& here,
                                              Slots& next, int& level, int slots, int most,
                                              int max_depth, int lane, shared_address own,
-                                             TierWork& work, NarrowTrace<Policy>& trace) {
-    constexpr int AT_ONCE = Policy::trace ? NarrowTrace<Policy>::LEVELS : LEVELS_BETWEEN_LOOKS;
-    static_assert(LEVELS_BETWEEN_LOOKS % AT_ONCE == 0);
+                                             TierWork& work, const NarrowTrace<Policy>& trace) {
+    // This lane's arc is in, of those that one warp takes.
+    const int slot = lane / PACKED < most ? lane / PACKED : 0x7fffffff;
     do {
       // Asked for apart from the levels, whose chain it would lengthen.
       if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) return capacity + 1;
-      const int begin = level, until = min((begin / AT_ONCE + 1) * AT_ONCE, max_depth);
+      const int look = (level / LEVELS_BETWEEN_LOOKS + 1) * LEVELS_BETWEEN_LOOKS;
+      const int until = min(look, max_depth);
+      int entry = here.entries().load_if(slot < slots, lane, NO_NEIGHBOUR);
       do {
-        slots = warp_level(parameters, here, next, level, slots, lane, own, work, trace);
+        slots = warp_level(parameters, {{here, slots}, entry}, next, level, lane, own, work, trace);
         swap(here, next);
         ++level;
+        // On its way while it is found out whether there is another level for one warp.
+        entry = here.entries().load_if(slot < slots, lane, NO_NEIGHBOUR);
       } while (slots > 0 && slots <= most && level < until);
-      trace.by_one_warp(begin, level);
-      if (trace.is_full(level)) trace.write(level, BY_ONE_BLOCK, lane);
     } while (slots > 0 && slots <= most && level < max_depth);
     return slots;
   }
@@ -173,26 +170,23 @@ struct Block {
   // A level by the whole block; the next frontier's slots are counted in `growing`.
   __device__ __forceinline__ void level(const Parameters& parameters, const Slots& here,
                                         const Slots& next, int level, int slots,
-                                        shared_address growing, int thread, TierWork& work) {
-    const int lane = lane_in_warp();
-    if (thread == 0 && level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
-      fetch_add_shared_if(true, growing, capacity + 1);
-    }
+                                        shared_address growing, int thread, int lane,
+                                        TierWork& work) {
     SlotVisit<Policy, BlockBits, CountedReserve> visit{
         parameters, bits, {growing}, next, capacity, level + 1, lane, work};
     visit_all<Policy, 1>(parameters, OwnSlots{here, slots}, thread, lane, visit, work);
   }
 
   // A level by one warp; returns the slots of the next frontier.
-  __device__ __forceinline__ int warp_level(const Parameters& parameters, const Slots& here,
-                                            const Slots& next, int level, int slots, int lane,
-                                            shared_address own, TierWork& work,
-                                            NarrowTrace<Policy>& trace) {
+  __device__ __forceinline__ int warp_level(const Parameters& parameters,
+                                            const WarpSlots& frontier, const Slots& next,
+                                            int level, int lane, shared_address own, TierWork& work,
+                                            const NarrowTrace<Policy>& trace) {
     int used = 0;
+    auto keep_time = [&] { trace.keep(level, BY_ONE_WARP, lane == 0); };
     SlotVisit<Policy, WarpBits, RunningReserve> visit{
         parameters, {bits.words, own}, {used}, next, capacity, level + 1, lane, work};
-    visit_slots<Policy, 1>(parameters, TimedSlots{{here, slots}, trace, level}, lane, WARP_SIZE,
-                           lane, visit, work);
+    visit_slots<Policy, 1>(parameters, frontier, lane, WARP_SIZE, lane, visit, work, keep_time);
     __syncwarp();
     return used;
   }

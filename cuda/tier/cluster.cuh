@@ -131,10 +131,11 @@ struct Cluster {
     if (thread < Layout::COUNTERS) store_shared_at(counters.at(thread), 0);
     const int size = now.count.vertices();
     NarrowTrace<Policy> trace{parameters, now};
-    const bool traces = rank == 0 && thread >= static_cast<int>(blockDim.x) - WARP_SIZE;
+    // In the warp that has the fewest arcs.
+    const bool traces = rank == 0 && thread == static_cast<int>(blockDim.x) - WARP_SIZE;
     if (is_leader()) begin_work(parameters);
     cluster_barrier();
-    if (traces) trace.enter(lane);
+    if (traces) trace.enter();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, rank, blocks, here,
                         capacity, CountedReserve{spent}, lane);
     cluster_barrier();
@@ -147,9 +148,9 @@ struct Cluster {
       const int slots = load_shared_at(spent);
       const bool leaves =
           load_shared_at(leave.at(now.level % 2)) != 0 || now.level >= max_depth;
-      trace.keep(now.level, lane);
       const shared_address leave_next = leave.at(1 - now.level % 2);
       if (!leaves) {
+        if (traces) trace.keep(now.level, BY_ONE_CLUSTER, true);
         if (thread == 0) store_shared_at(cleared, 0);
         if (thread == 0 && rank == 0 && now.level % LEVELS_BETWEEN_LOOKS == 0 &&
             host_wants_stop(parameters)) {
@@ -169,7 +170,6 @@ struct Cluster {
       all = warp_add(slots_of_lane) / (WARP_SIZE / blocks);
       const int most = warp_max(slots_of_lane);
       if (leaves || all == 0) break;
-      if (trace.is_full(now.level + 1) && traces) trace.write(now.level + 1, BY_ONE_CLUSTER, lane);
       const bool was_dealt = deal;
       deal = !deal && most * blocks > 2 * all && PACKED * most > static_cast<int>(blockDim.x) / 2;
       // Slots that other blocks are about to read must be visible to them, and slots that they have
@@ -187,10 +187,7 @@ struct Cluster {
       cleared = spent_counter;
       ++now.level;
     }
-    if (traces) {
-      trace.write(now.level, BY_ONE_CLUSTER, lane);
-      trace.leave(now.level, lane);
-    }
+    if (traces) trace.leave(now.level);
     publish(parameters, now, all, work, is_leader(), [] { cluster_barrier(); });
   }
 

@@ -1,15 +1,16 @@
-"""Turn recorded comparisons into the table and the picture that the README shows.
+"""Turn what was recorded into the tables and the picture that README and docs show.
 
-    python benchmarks/summary.py benchmarks/results/h200 [--plot docs/h200.svg] [--readme README.md]
+    python benchmarks/summary.py benchmarks/results/h200 --page README.md --plot docs/h200.svg
 
-Nothing is typed: every figure comes from the recorded JSON, whose searches were all verified. For
-each engine the best of its mappings is shown, by median device time.
+Nothing is typed: every figure comes from the recorded JSON, whose searches were all verified. A
+table goes between two comments that name it (`TABLES`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def best(report: Report, loop: str) -> Report | None:
 
 
 def table(folder: Path) -> str:
-    """The README's table: microseconds a level, by graph and engine."""
+    """The README's table: microseconds a level, by graph and engine, the best of its mappings."""
     reports = load(folder)
     head = ["graph", "vertices", "levels", *LOOPS, "best search", "against `host_loop`"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
@@ -178,6 +179,62 @@ def levels_table(folder: Path) -> str:
     return "\n".join(lines)
 
 
+def trace_table(folder: Path) -> str:
+    """The table of what the trace costs in docs/performance.md: a line a graph and tier."""
+    report = json.loads((folder / "trace-cost.json").read_text())
+    lines = [
+        "| graph | tier | levels | off, ms | on, ms | % | ns a level |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in report["rows"]:
+        lines.append(
+            f"| {row['graph']} | {row['tier']} | {row['levels']:,} "
+            f"| {row['untraced_ms']['median']:.4g} | {row['traced_ms']['median']:.4g} "
+            f"| {row['percent']:+.1f} | {row['ns_a_level']:+.0f} |"
+        )
+    lines += [
+        "",
+        f"(`trace-cost.json`: {report['device']}, driver {report['driver']}, median of "
+        f"{report['repeat']}, on and off in turn, every answer and every trace verified.)",
+    ]
+    return "\n".join(lines)
+
+
+def orders_table(folder: Path) -> str:
+    """The table of vertex orders in docs/performance.md: a line a graph, a column an order."""
+    report = json.loads((folder / "sweep-orders.json").read_text())
+    found: dict[str, dict[str, Report]] = {}
+    for row in report["rows"]:
+        found.setdefault(row["graph"], {})[row["choice"]] = row
+    orders = list(next(iter(found.values())))
+    lines = ["| graph | " + " | ".join(orders) + " |", "|---|" + "---:|" * len(orders)]
+    for graph, rows in found.items():
+        cells = [
+            f"{rows[order]['ms']['median']:.3g}"
+            + (f" ({rows[order]['reorder_ms']:,.0f})" if rows[order]["reorder_ms"] else "")
+            for order in orders
+        ]
+        lines.append(f"| {graph} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"(`sweep-orders.json`: {report['device']}, driver {report['driver']}, milliseconds, "
+        f"median of {report['repeat']}, every answer verified; in brackets what the host took "
+        "to make the order.)",
+    ]
+    return "\n".join(lines)
+
+
+TABLES: Mapping[str, Callable[[Path], str]] = {
+    "table": table,
+    "deep": deep_table,
+    "wide": wide_table,
+    "levels": levels_table,
+    "trace": trace_table,
+    "orders": orders_table,
+}
+"""Every table, by the name that the comments around it have."""
+
+
 def plot(folder: Path, file: Path) -> None:
     """A bar a graph and engine, on a logarithmic axis."""
     import matplotlib
@@ -207,43 +264,39 @@ def plot(folder: Path, file: Path) -> None:
     figure.savefig(file, metadata={"Date": None})
 
 
-def insert(page: str, text: str, what: str = "table") -> str:
-    """``page`` with what is between the markers of ``what`` replaced by ``text``."""
-    marked = rf"(<!-- {what} -->\n).*?(<!-- (?:end of |/){what} -->)"
-    filled, places = re.subn(marked, lambda at: f"{at[1]}{text}\n{at[2]}", page, flags=re.S)
+def fill(page: str, folder: Path) -> str:
+    """``page`` with every table that it has a place for, as recorded in ``folder``."""
+    places = 0
+    for name, make in TABLES.items():
+        marked = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
+        if re.search(marked, page, flags=re.S):
+            text = make(folder)
+            page = re.sub(marked, lambda at, text=text: f"{at[1]}{text}\n{at[2]}", page, flags=re.S)
+            places += 1
     if not places:
-        raise click.ClickException(f"there is no <!-- {what} --> ... <!-- /{what} --> to fill")
-    return filled
+        raise click.ClickException(
+            "the page has no <!-- table --> ... <!-- end of table --> to fill"
+        )
+    return page
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Write the picture here.")
-@click.option("--readme", type=click.Path(path_type=Path), help="Put the table into this file.")
-@click.option("--deep", type=click.Path(path_type=Path), help="Put that of deep graphs here.")
-@click.option("--wide", type=click.Path(path_type=Path), help="Put that of wide graphs here.")
-@click.option("--levels", type=click.Path(path_type=Path), help="Put that of bytes moved here.")
-def main(
-    folder: Path,
-    picture: Path | None,
-    readme: Path | None,
-    deep: Path | None,
-    wide: Path | None,
-    levels: Path | None,
-) -> None:
+@click.option(
+    "--page",
+    "pages",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Fill in this page's tables; may be given several times.",
+)
+def main(folder: Path, picture: Path | None, pages: tuple[Path, ...]) -> None:
     """Show the table of the comparisons recorded in FOLDER."""
-    text = table(folder)
+    for page in pages:
+        page.write_text(fill(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
     if picture:
         plot(folder, picture)
-    if readme:
-        readme.write_text(insert(readme.read_text(), text))
-    if deep:
-        deep.write_text(insert(deep.read_text(), deep_table(folder), "deep"))
-    if wide:
-        wide.write_text(insert(wide.read_text(), wide_table(folder), "wide"))
-    if levels:
-        levels.write_text(insert(levels.read_text(), levels_table(folder), "levels"))
-    click.echo(text)
+    click.echo(table(folder))
 
 
 if __name__ == "__main__":

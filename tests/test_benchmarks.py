@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -157,25 +158,44 @@ def test_a_run_of_another_gpu_is_refused_unless_asked_for(
     bench(*how, "--compare-devices")
 
 
-@emulated
-def test_kept_runs_are_compared_as_the_readme_says(tmp_path: Path, kept: dict[str, Any]) -> None:
+def compared_as_the_readme_says(folder: Path, before: Path, after: Path) -> str:
+    """What the README's command says of two kept runs that lie where it looks for them."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^\$ pytest-benchmark (compare .*)$", readme, flags=re.M)
-    before = written(tmp_path, kept, {"]": 4.0}).rename(tmp_path / "before.json")
-    written(tmp_path, kept, {}).rename(tmp_path / "run.json")
+    command, *names = shlex.split(line)
+    for name, file in zip(names[:2], (before, after), strict=True):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / name)
     answer = subprocess.run(
-        [sys.executable, "-m", "pytest_benchmark", *shlex.split(line)],
-        cwd=before.parent,
+        [sys.executable, "-m", "pytest_benchmark", command, *names],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    output = answer.stdout + answer.stderr
-    assert answer.returncode == 0, output
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return answer.stdout
+
+
+@emulated
+def test_kept_runs_are_compared_as_the_readme_says(tmp_path: Path, kept: dict[str, Any]) -> None:
+    before = written(tmp_path, kept, {"]": 4.0}).rename(tmp_path / "quarter.json")
+    output = compared_as_the_readme_says(tmp_path / "here", before, written(tmp_path, kept, {}))
     for row in kept["benchmarks"]:
         assert f"benchmark '{row['fullname']}': 2 tests" in output
     assert output.count("(4.00)") >= len(kept["benchmarks"])
+
+
+def test_the_run_that_is_kept_can_be_compared_with(tmp_path: Path) -> None:
+    file = BENCHMARKS / "results" / "h200" / "benchmarks.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]
+    files = {row["fullname"].split("::")[0] for row in rows}
+    assert files == {path.relative_to(ROOT).as_posix() for path in BENCHMARKS.glob("bench_*.py")}
+    assert {row["extra_info"]["device_name"] for row in rows} == {"NVIDIA H200"}
+    output = compared_as_the_readme_says(tmp_path, file, file)
+    for row in rows:
+        assert f"benchmark '{row['fullname']}': 2 tests" in output
 
 
 def test_a_baseline_is_that_of_the_same_test_and_graph() -> None:

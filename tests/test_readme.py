@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -85,15 +86,26 @@ def test_the_engines_are_those_of_the_table() -> None:
     assert re.findall(r"^\| `(\w+)` \|", README, flags=re.M) == list(ENGINES)
 
 
-def test_the_table_is_the_recorded_one() -> None:
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("README.md", {"table"}),
+        ("docs/performance.md", {"deep", "wide", "levels", "trace", "orders"}),
+    ],
+)
+def test_the_tables_are_the_recorded_ones(
+    page: str, tables: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    text = Path(page).read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- end of (\w+) -->", text)) == tables
     summary = _summary()
-    relative = RESULTS.relative_to(ROOT)
-    text = summary.table(RESULTS).replace(RESULTS.as_posix(), relative.as_posix())
-    assert f"<!-- table -->\n{text}\n<!-- end of table -->" in README
-    assert summary.insert(README, text) == README
-
-
-def test_the_table_of_deep_graphs_is_the_recorded_one() -> None:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    text = _summary().deep_table(RESULTS)
-    assert f"<!-- deep -->\n{text}\n<!-- end of deep -->" in page
+    assert summary.fill(text, RESULTS.relative_to(ROOT)) == text
+    for table in tables:
+        emptied = re.sub(
+            rf"<!-- {table} -->\n.*?<!-- end", f"<!-- {table} -->\n<!-- end", text, flags=re.S
+        )
+        assert emptied != text
+        assert summary.fill(emptied, RESULTS.relative_to(ROOT)) == text
+    with pytest.raises(click.ClickException, match="to fill"):
+        summary.fill("no table", RESULTS)

@@ -148,7 +148,7 @@ struct Block {
                                              Slots& next, int& level, int slots, int most,
                                              int max_depth, int lane, shared_address own,
                                              TierWork& work, const NarrowTrace<Policy>& trace) {
-    // This lane's arc is in, of those that one warp takes.
+    // The slot that this lane's arc is in, if it is one of those that a warp takes.
     const int slot = lane / PACKED < most ? lane / PACKED : 0x7fffffff;
     do {
       // Asked for apart from the levels, whose chain it would lengthen.

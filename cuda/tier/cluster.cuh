@@ -60,7 +60,7 @@ struct Cluster {
   static constexpr bool exists = true;
   // Arcs that a thread has under way together: it pays with claims so far away, not where one block
   // has the bits (docs/performance.md).
-  static constexpr int AT_ONCE = 2;
+  static constexpr int AT_ONCE = Policy::block_threads > 512 ? 1 : 2;
 
   Layout layout;
   int capacity;

@@ -287,7 +287,10 @@ def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
     monkeypatch.setattr(sweep, "opened", lambda _: ClockedDevice())
     measure = sweep.measure
 
+    searched: list[str] = []
+
     def wrong_on_the_cycle(search: BFS, *arguments: Any, **options: Any) -> Measurement:
+        searched.append(f"{search.graph.name} {search.reorder}")
         found = measure(search, *arguments, **options)
         if search.graph.name == "cycle:6":
             return replace(found, device=None, problem="vertex 3 differs")
@@ -302,4 +305,7 @@ def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
     rows = json.loads(output.read_text())["rows"]
     assert [(row["graph"], row["choice"]) for row in rows] == [("path:5", name) for name in ORDERS]
     assert all(row["levels"] == 5 and row["ms"]["median"] > 0 for row in rows)
+    # The first choice is measured once more, before it counts.
+    first, *rest = (f"path:5 {name}" for name in ORDERS)
+    assert searched == [first, first, *rest, "cycle:6 none"]
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]

@@ -36,7 +36,7 @@ struct LevelState {
     const bool over = count.vertices() == 0 || level >= state.max_depth;
     status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL
              : over                                  ? DONE
-             : load_relaxed(&state.stop) != 0        ? STOPPED
+             : state.stopping[parity] != 0           ? STOPPED
                                                      : RUNNING;
   }
 };
@@ -55,6 +55,8 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
     trace_begin<Policy>(parameters, frontier);
   }
   state.status = now.status;
+  // The host may say so at any time: what the leader hears is every thread's word of the next level.
+  state.stopping[1 - parity] = load_relaxed(&state.stop);
   state.level[1 - parity] = running ? frontier.depth + 1 : frontier.depth;
   state.frontier_begin[1 - parity] = running ? now.begin + frontier.size : now.begin;
   state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);

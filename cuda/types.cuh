@@ -62,7 +62,7 @@ struct SearchState {
   int barriers;         // device-wide barriers inside the kernel
   int blocks_finished;  // blocks through with the launch, where the last one has a duty
   int stop;             // set by the host, to end a search that takes too long
-  int stopping[2];      // the same, as the leader of a persistent grid saw it
+  int stopping[2];      // the same, as a grid's leader saw it
   int turn;             // moved on by a tier when it hands the search back to the grid
   unsigned long long tier_edges;  // of the tier's last run: arcs of the frontiers it expanded,
   int tier_found;                 // vertices it discovered,

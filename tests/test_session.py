@@ -7,7 +7,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -567,6 +567,52 @@ def test_a_search_that_takes_too_long_is_stopped(device: Device, engine: str, ti
         search.time_limit = None
         result = search.run(graph.vertices - 1, max_depth=30)
         assert find_problem(graph, result, max_depth=30) is None
+
+
+emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
+
+HEARD_BY = {
+    "host_batched": "loop_level.cuh",
+    "graph_unrolled": "loop_level.cuh",
+    "graph_while": "loop_level.cuh",
+    "persistent": "loop_persistent.cuh",
+}
+
+
+@emulated
+@pytest.mark.parametrize("append", ["warp", "block"])
+@pytest.mark.parametrize("engine", HEARD_BY)
+def test_all_threads_do_as_the_leader_hears(
+    engine: str, append: str, seed_fault: Callable[[str, str, str], None]
+) -> None:
+    """The host's word may come between the looks of two threads; here it depends on who looks."""
+    word = "load_relaxed(&state_.stop)" if engine == "persistent" else "load_relaxed(&state.stop)"
+    seed_fault(HEARD_BY[engine], word, "static_cast<int>(threadIdx.x % 2)")
+    how = {"engine": engine, "append": append, "tiers": "none", "device": "emulated"}
+    with BFS(read_graph("grid:9x9"), **how) as search:
+        assert find_problem(search.graph, search.run(40)) is None
+
+
+@emulated
+@pytest.mark.parametrize("engine", HEARD_BY)
+def test_a_search_that_is_stopped_says_so(
+    engine: str, seed_fault: Callable[[str, str, str], None]
+) -> None:
+    word = "load_relaxed(&state_.stop)" if engine == "persistent" else "load_relaxed(&state.stop)"
+    seed_fault(HEARD_BY[engine], word, "1")
+    with (
+        BFS(read_graph("path:90"), engine=engine, tiers="none", device="emulated") as search,
+        pytest.raises(DeviceError, match=f"{engine}: the search was stopped"),
+    ):
+        search.run(0)
+
+
+@emulated
+def test_one_warp_stops_if_any_lane_hears(seed_fault: Callable[[str, str, str], None]) -> None:
+    heard = "load_relaxed(&parameters.state->stop) != 0"
+    seed_fault("position.cuh", heard, "(threadIdx.x % 32 == 7)")
+    with BFS(read_graph("path:200"), tiers="block", device="emulated") as search:
+        assert find_problem(search.graph, search.run(0)) is None
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "1", True])

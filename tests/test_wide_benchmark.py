@@ -256,7 +256,7 @@ def test_the_table_holds_what_was_recorded(tmp_path: Path) -> None:
     assert len({line.count("|") for line in lines[:4]}) == 1
     assert "vertex 3" not in "".join(lines)
     page = "a\n<!-- wide -->\nold\n<!-- end of wide -->\nz"
-    assert summary.insert(page, "new", "wide").splitlines()[2] == "new"
+    assert summary.fill(page, tmp_path).splitlines()[2:6] == lines[:4]
 
 
 def test_the_reference_device_is_refused(tmp_path: Path) -> None:

@@ -151,8 +151,11 @@ struct Block {
     // The slot that this lane's arc is in, if it is one of those that a warp takes.
     const int slot = lane / PACKED < most ? lane / PACKED : 0x7fffffff;
     do {
-      // Asked for apart from the levels, whose chain it would lengthen.
-      if (level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) return capacity + 1;
+      // Asked for apart from the levels, whose chain it would lengthen; any lane's word is all's.
+      if (level % LEVELS_BETWEEN_LOOKS == 0 &&
+          __any_sync(FULL_WARP, host_wants_stop(parameters))) {
+        return capacity + 1;
+      }
       const int look = (level / LEVELS_BETWEEN_LOOKS + 1) * LEVELS_BETWEEN_LOOKS;
       const int until = min(look, max_depth);
       int entry = here.entries().load_if(slot < slots, lane, NO_NEIGHBOUR);

@@ -4,7 +4,7 @@
 // begins one thread writes one word, in which it has packed its multiprocessor's clock and who runs
 // the level, while all wait for something else; nobody waits for the word. Sizes and arcs of the
 // frontiers are left to the host, who knows the distances, and so are nanoseconds: it has the run's
-// begin and end on both clocks. Cost: five instructions a level.
+// begin and end on both clocks. Cost: five instructions a level. Source: this project's own.
 #pragma once
 
 #include "position.cuh"
@@ -13,7 +13,7 @@
 
 namespace persistent_bfs::tier {
 
-// Of every thread of the tier; its functions are called by one thread, not always the same.
+// Every thread of the tier has one; who calls a function of it is one thread, not always the same.
 template <class Policy>
 class NarrowTrace {
  public:
@@ -32,7 +32,7 @@ class NarrowTrace {
     }
   }
 
-  // `level` begins, and is run so; by every thread, of which one `writes`.
+  // `level` begins, and is run so. A whole warp may call, of which one lane `writes`.
   __device__ __forceinline__ void keep(int level, Mapping mapping, bool writes) const {
     if constexpr (Policy::trace) {
       store_cycles_if(writes, &parameters_.trace[level].begin_nanoseconds, TIERS_LEVEL | mapping);

@@ -679,16 +679,19 @@ class Config:
     def resident_blocks(self) -> int:
         """Blocks a multiprocessor that the compiler is to leave registers for."""
         row, usual = ADVANCES[self.advance], self.claim == "cas" and self.append == "warp"
-        cooperative = ENGINES[self.engine].cooperative if self.engine in ENGINES else False
         threads = 0
         if self.dense and self.direction == "auto":
-            usual &= row.by_frontier and row.lanes != A_BLOCK and (cooperative or not self.trace)
+            usual &= (
+                row.by_frontier
+                and row.lanes != A_BLOCK
+                and (self.program.cooperative or not self.trace)
+            )
             threads = RESIDENT_THREADS if usual else RESIDENT_FOR_STUDY
         elif self.dense or self.packed_rows:
             pass
         elif self.engine == WALK.name:
             threads = row.resident_threads
-        elif self.trace and cooperative and usual:
+        elif self.trace and self.program.cooperative and usual:
             threads = RESIDENT_TRACED if self.direction == "push" else RESIDENT_THREADS
         return max(threads // self.block_threads, 1)
 

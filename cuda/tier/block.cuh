@@ -84,10 +84,10 @@ struct Block {
     NarrowTrace<Policy> trace{parameters, now};
     const bool is_first_warp = thread < WARP_SIZE;
     // Does what one thread has to do, in the warp that has the fewest arcs.
-    const bool is_clerk = thread == static_cast<int>(blockDim.x) - WARP_SIZE;
+    const bool leads_last_warp = thread == static_cast<int>(blockDim.x) - WARP_SIZE;
     if (is_leader()) begin_work(parameters);
     __syncthreads();
-    if (is_clerk) trace.enter();
+    if (leads_last_warp) trace.enter();
     enter_slots<Policy>(parameters, parameters.queue + now.begin, size, 0, 1, here, capacity,
                         CountedReserve{spent}, lane);
     __syncthreads();
@@ -112,7 +112,7 @@ struct Block {
         if (!is_first_warp && ((level - now.level) & 1)) swap(here, next);
         now.level = level;
       } else {
-        if (is_clerk) {
+        if (leads_last_warp) {
           store_shared_at(cleared, 0);
           trace.keep(now.level, BY_ONE_BLOCK, true);
           if (now.level % LEVELS_BETWEEN_LOOKS == 0 && host_wants_stop(parameters)) {
@@ -130,7 +130,7 @@ struct Block {
         slots = load_shared_at(spent);
       }
     } while (slots > 0 && slots <= capacity && now.level < max_depth);
-    if (is_clerk) trace.leave(now.level);
+    if (leads_last_warp) trace.leave(now.level);
     publish(parameters, now, slots, work, is_leader(), [] { __syncthreads(); });
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -502,6 +503,20 @@ def test_kernels_read_pinned_memory(bench):
     bench.stream.launch(bench.kernel("add"), LaunchShape(2, 32), arguments)
     bench.stream.synchronize()
     assert host == [5]
+
+
+def test_pinned_memory_is_there_as_long_as_its_array_or_a_view(bench):
+    host = bench.device.pinned(4, np.int32)
+    view = host[1:2]
+    arguments = KernelArguments(Arguments(None, view.ctypes.data, 5, 0))
+    launch = partial(bench.stream.launch, bench.kernel("add"), LaunchShape(1, 32), arguments)
+    del host
+    launch()
+    assert view == [5]
+    del view
+    with pytest.raises(DeviceError, match="add"):
+        launch()
+    assert bench.device._pinned == {}
 
 
 def test_a_graph_keeps_arguments_and_reads_pinned_memory_anew(bench):

@@ -58,7 +58,7 @@ struct SimtLaunch {
   std::uint64_t point_limit;   // scheduling points after which a launch counts as livelocked
   char* stacks;                // memory for the stacks of all threads that are resident at once
   std::uint64_t stack_bytes;   // its size
-  const SimtRange* ranges;     // none: nothing is checked
+  const SimtRange* ranges;     // what kernels may touch, beside the library's own data
   std::uint64_t range_count;
   SimtStep* log;  // recorded into; for REPLAY, read
   std::uint64_t log_capacity;

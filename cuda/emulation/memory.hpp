@@ -49,14 +49,14 @@ class Memory {
  public:
   void reset(const SimtRange* ranges, std::size_t count, const std::vector<SimtRange>& data) {
     ranges_.assign(ranges, ranges + count);
-    if (count) ranges_.insert(ranges_.end(), data.begin(), data.end());
+    ranges_.insert(ranges_.end(), data.begin(), data.end());
     std::sort(ranges_.begin(), ranges_.end(),
               [](const SimtRange& a, const SimtRange& b) { return a.base < b.base; });
-    last_ = ranges_.data();
+    last_ = ranges_.data();  // of the library there is always some
   }
 
   bool allows(std::uint64_t address, std::size_t bytes, bool write) {
-    if (ranges_.empty()) return true;
+    if (!last_) return true;  // before any launch: the library initializes its data
     if (address - last_->base >= last_->bytes) {
       const SimtRange* const before = below(address);
       if (!before) return false;

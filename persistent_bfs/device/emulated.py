@@ -13,6 +13,7 @@ import mmap
 import platform
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -480,9 +481,8 @@ class EmulatedDevice(Device):
         self.counters = EmulationCounters()
         self.capturing = False
         self._buffers: dict[int, EmulatedBuffer] = {}
-        self._pinned: dict[int, HostArray] = {}
+        self._pinned: dict[int, weakref.ref[HostArray]] = {}
         self._owed: list[tuple[HostArray, HostArray]] = []
-        self._conditions: list[HostArray] = []
         self._ranges: ctypes.Array[_Range] | None = None
         self._replays: list[HostArray] = []
         self.reseed(seed, schedule)
@@ -615,14 +615,26 @@ class EmulatedDevice(Device):
         """Make a zeroed host array, which kernels may touch too."""
         self.refuse_while_capturing("allocating pinned memory")
         array: HostArray = np.zeros(count, dtype)
-        self._pinned[array.ctypes.data] = array
+        address = array.ctypes.data
+        # Whoever has it keeps it: a device outlives its searches, and each of them pins some.
+        self._pinned[address] = weakref.ref(array, lambda _: self._unpin(address))
         self._ranges = None
         return array
+
+    def _unpin(self, address: int) -> None:
+        self._pinned.pop(address, None)
+        self._ranges = None
+
+    def _pinned_arrays(self) -> Iterator[tuple[int, HostArray]]:
+        for address, reference in tuple(self._pinned.items()):
+            array = reference()
+            if array is not None:
+                yield address, array
 
     def pinned_bytes(self, array: HostArray) -> HostArray:
         """View the bytes of an array made by `pinned`, or of a contiguous part of one."""
         address = array.ctypes.data
-        for start, whole in self._pinned.items():
+        for start, whole in self._pinned_arrays():
             if start <= address and address + array.nbytes <= start + whole.nbytes:
                 if not array.flags.c_contiguous:
                     break
@@ -691,7 +703,6 @@ class EmulatedDevice(Device):
     ) -> EmulatedGraph:
         """Record ``before``, ``body`` while its condition holds, and ``after``."""
         condition = np.zeros(1, np.uint32)
-        self._conditions.append(condition)
 
         def nodes(part: Callable[[Stream], None]) -> Sequence[Callable[[], None]]:
             with stream.capture() as recorded:
@@ -809,7 +820,7 @@ class EmulatedDevice(Device):
             ]
             pinned = [
                 _Range(address, array.nbytes, b"pinned memory", True)
-                for address, array in self._pinned.items()
+                for address, array in self._pinned_arrays()
             ]
             ranges = buffers + pinned
             self._ranges = (_Range * len(ranges))(*ranges)

@@ -516,7 +516,7 @@ def test_pinned_memory_is_there_as_long_as_its_array_or_a_view(bench):
     del view
     with pytest.raises(DeviceError, match="add"):
         launch()
-    assert bench.device._pinned == {}
+    assert bench.device._pinned_arrays() == []
 
 
 def test_a_graph_keeps_arguments_and_reads_pinned_memory_anew(bench):

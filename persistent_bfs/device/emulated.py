@@ -481,7 +481,7 @@ class EmulatedDevice(Device):
         self.counters = EmulationCounters()
         self.capturing = False
         self._buffers: dict[int, EmulatedBuffer] = {}
-        self._pinned: dict[int, weakref.ref[HostArray]] = {}
+        self._pinned: list[weakref.ref[HostArray]] = []
         self._owed: list[tuple[HostArray, HostArray]] = []
         self._ranges: ctypes.Array[_Range] | None = None
         self._replays: list[HostArray] = []
@@ -615,26 +615,24 @@ class EmulatedDevice(Device):
         """Make a zeroed host array, which kernels may touch too."""
         self.refuse_while_capturing("allocating pinned memory")
         array: HostArray = np.zeros(count, dtype)
-        address = array.ctypes.data
         # Whoever has it keeps it: a device outlives its searches, and each of them pins some.
-        self._pinned[address] = weakref.ref(array, lambda _: self._unpin(address))
+        self._pinned.append(weakref.ref(array, self._forget_ranges))
         self._ranges = None
         return array
 
-    def _unpin(self, address: int) -> None:
-        self._pinned.pop(address, None)
+    def _forget_ranges(self, _: weakref.ref[HostArray]) -> None:
         self._ranges = None
 
-    def _pinned_arrays(self) -> Iterator[tuple[int, HostArray]]:
-        for address, reference in tuple(self._pinned.items()):
-            array = reference()
-            if array is not None:
-                yield address, array
+    def _pinned_arrays(self) -> list[HostArray]:
+        there = [(reference, reference()) for reference in self._pinned]
+        self._pinned = [reference for reference, array in there if array is not None]
+        return [array for _, array in there if array is not None]
 
     def pinned_bytes(self, array: HostArray) -> HostArray:
         """View the bytes of an array made by `pinned`, or of a contiguous part of one."""
         address = array.ctypes.data
-        for start, whole in self._pinned_arrays():
+        for whole in self._pinned_arrays():
+            start = whole.ctypes.data
             if start <= address and address + array.nbytes <= start + whole.nbytes:
                 if not array.flags.c_contiguous:
                     break
@@ -813,15 +811,15 @@ class EmulatedDevice(Device):
         return np.empty(_LOG_STEPS, SCHEDULE_STEP) if self.record else None
 
     def _current_ranges(self) -> ctypes.Array[_Range]:
-        if self._ranges is None:
-            buffers = [
+        ranges = self._ranges
+        if ranges is None:
+            arrays = self._pinned_arrays()  # kept until the ranges are: else they would be stale
+            places = [
                 _Range(buffer.address, buffer.nbytes, buffer.name.encode(), buffer.writable)
                 for buffer in self._buffers.values()
             ]
-            pinned = [
-                _Range(address, array.nbytes, b"pinned memory", True)
-                for address, array in self._pinned_arrays()
+            places += [
+                _Range(array.ctypes.data, array.nbytes, b"pinned memory", True) for array in arrays
             ]
-            ranges = buffers + pinned
-            self._ranges = (_Range * len(ranges))(*ranges)
-        return self._ranges
+            ranges = self._ranges = (_Range * len(places))(*places)
+        return ranges

@@ -3,8 +3,11 @@
     python benchmarks/sweep.py mappings benchmarks/results/h200/sweep-mappings.json
 
 A row a graph and choice: median, minimum and maximum device milliseconds of verified searches, in
-one run. The record behind docs/performance.md; where ``auto`` is among the rows, its distance from
-the best of them is shown. The file is written anew after each graph.
+one run. The choices are measured in turn, several times over, and each time another one is first:
+whoever searches after the host was busy with other things is slower by some microseconds, and a
+choice that comes twice, by two names, would differ from itself. The record behind
+docs/performance.md; where ``auto`` is among the rows, its distance from the best of them is shown.
+The file is written anew after each graph.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +35,7 @@ from persistent_bfs import (
 )
 from persistent_bfs.cli.output import published
 from persistent_bfs.device.base import Device
-from persistent_bfs.measure import measure
+from persistent_bfs.measure import Measurement, Timing, measure
 from persistent_bfs.reference import bfs_reference
 
 DEEP = (
@@ -192,67 +196,115 @@ def load(name: str) -> Graph | None:
 @click.argument("sweep", type=click.Choice(list(SWEEPS)))
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--graph", "names", multiple=True, help="Only this one; may be given several times.")
-@click.option("--repeat", default=10, show_default=True, help="Timed searches a row.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Timed searches a row and pass.",
+)
+@click.option(
+    "--passes",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Times that all choices are measured in turn.",
+)
 @click.option("--device", "where", default="cuda", show_default=True)
-def main(sweep: str, output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
+def main(
+    sweep: str, output: Path, names: tuple[str, ...], repeat: int, passes: int, where: str
+) -> None:
     """Run SWEEP on a GPU and write its rows to OUTPUT."""
     rows: list[Choice] = []
     with opened(where) as device:
-        report = {"sweep": sweep, "device": device.info.name, "driver": device.info.driver}
+        report = {
+            "sweep": sweep,
+            "device": device.info.name,
+            "driver": device.info.driver,
+            "repeat": repeat,
+            "passes": passes,
+        }
         for name in names or GRAPHS_OF.get(sweep, DEEP + WIDE):
             graph = load(name)
             if graph is None:
                 click.echo(f"passed over: no {name}", err=True)
                 continue
             source = int(graph.degrees.argmax()) if name in WIDE else 0
-            rows += run(graph, device, source, SWEEPS[sweep](), repeat)
+            rows += run(graph, device, source, dict(SWEEPS[sweep]()), repeat, passes)
             with published(output) as file:
-                file.write(json.dumps(report | {"repeat": repeat, "rows": rows}, indent=1) + "\n")
+                file.write(json.dumps(report | {"rows": rows}, indent=1) + "\n")
 
 
 def run(
-    graph: Graph, device: Device, source: int, choices: Iterable[tuple[str, Choice]], repeat: int
+    graph: Graph,
+    device: Device,
+    source: int,
+    choices: dict[str, Choice],
+    repeat: int,
+    passes: int,
 ) -> list[Choice]:
     """A row for every choice that ``graph`` can be searched with; a wrong answer ends the sweep."""
     expected = bfs_reference(graph, source).distances
     click.echo(f"{graph.name}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
-    rows: list[Choice] = []
-    choices = list(choices)
-    # The device fell idle while the host read the graph and searched it, and whoever is measured
-    # first is slower for it: the first choice is, too, but does not count before it comes again.
-    for number, (label, how) in enumerate([*choices[:1], *choices]):
-        try:
-            with BFS(graph, device=device, **how) as search:
-                measured = measure(search, source, repeat=repeat, expected=expected)
-        except (ValueError, RuntimeError) as error:
-            if number > 0:
-                click.echo(f"  {label}: {error}")
-            continue
-        if measured.device is None:
-            raise click.ClickException(f"{graph.name}, {label}: {measured.problem}")
-        if number == 0:
-            continue
-        levels = measured.result.levels
-        reordering = measured.result.reorder_ms
-        rows.append(
-            {
-                "graph": graph.name,
-                "choice": label,
-                "engine": measured.result.engine,
-                "tier": measured.result.tier,
-                "levels": levels,
-                "reorder_ms": reordering,
-                "ms": measured.device.spread(),
-                "wall_ms": measured.wall.spread() if measured.wall else None,
-            }
-        )
-        median = measured.device.median
+    found: dict[str, list[Measurement]] = {label: [] for label in choices}
+
+    def refused(label: str, error: Exception) -> None:
+        click.echo(f"  {label}: {error}")
+        del found[label]
+
+    with ExitStack() as opened_here:
+        searches: dict[str, BFS] = {}
+        for label, how in choices.items():
+            try:
+                searches[label] = opened_here.enter_context(BFS(graph, device=device, **how))
+            except (ValueError, RuntimeError) as error:
+                refused(label, error)
+        for number in range(passes):
+            for label in turned(tuple(found), number, passes):
+                try:
+                    one = measure(searches[label], source, repeat=repeat, expected=expected)
+                except (ValueError, RuntimeError) as error:
+                    refused(label, error)
+                    continue
+                if one.device is None:
+                    raise click.ClickException(f"{graph.name}, {label}: {one.problem}")
+                found[label].append(one)
+    rows = [row_of(graph, label, parts) for label, parts in found.items()]
+    for row in rows:
+        median, reordering = row["ms"]["median"], row["reorder_ms"]
         apart = f", {reordering:,.0f} ms of the host to reorder" if reordering else ""
-        click.echo(f"  {label:36} {median:9.4f} ms {1e3 * median / levels:9.3f} us{apart}")
-    found = {row["choice"]: row["ms"]["median"] for row in rows}
-    if "auto" in found:
-        click.echo(f"  auto takes {found['auto'] / min(found.values()):.2f} x the best")
+        each = 1e3 * median / row["levels"]
+        click.echo(f"  {row['choice']:36} {median:9.4f} ms {each:9.3f} us{apart}")
+    medians = {row["choice"]: row["ms"]["median"] for row in rows}
+    if "auto" in medians:
+        click.echo(f"  auto takes {medians['auto'] / min(medians.values()):.2f} x the best")
     return rows
+
+
+def turned(labels: tuple[str, ...], number: int, passes: int) -> tuple[str, ...]:
+    """The labels in the order of pass ``number``: from another one on, each time."""
+    first = number * len(labels) // passes
+    return labels[first:] + labels[:first]
+
+
+def row_of(graph: Graph, label: str, parts: list[Measurement]) -> Choice:
+    """What all passes found of a choice."""
+    result = parts[-1].result
+    return {
+        "graph": graph.name,
+        "choice": label,
+        "engine": result.engine,
+        "tier": result.tier,
+        "levels": result.levels,
+        "reorder_ms": result.reorder_ms,
+        "ms": pooled(part.device for part in parts).spread(),
+        "wall_ms": pooled(part.wall for part in parts).spread(),
+    }
+
+
+def pooled(timings: Iterable[Timing | None]) -> Timing:
+    """The samples of all of them."""
+    return Timing(tuple(ms for timing in timings if timing for ms in timing.samples))
 
 
 if __name__ == "__main__":

@@ -297,15 +297,16 @@ def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
         return found
 
     monkeypatch.setattr(sweep, "measure", wrong_on_the_cycle)
-    graphs = ("--graph", "path:5", "--graph", "cycle:6")
+    graphs, counts = ("--graph", "path:5", "--graph", "cycle:6"), ("--repeat", "2", "--passes", "2")
     output = tmp_path / "x.json"
-    answer = CliRunner().invoke(sweep.main, ["orders", str(output), *graphs, "--repeat", "2"])
+    answer = CliRunner().invoke(sweep.main, ["orders", str(output), *graphs, *counts])
     assert answer.exit_code == 1
     assert answer.output.endswith("Error: cycle:6, none: vertex 3 differs\n")
     rows = json.loads(output.read_text())["rows"]
     assert [(row["graph"], row["choice"]) for row in rows] == [("path:5", name) for name in ORDERS]
     assert all(row["levels"] == 5 and row["ms"]["median"] > 0 for row in rows)
-    # The first choice is measured once more, before it counts.
-    first, *rest = (f"path:5 {name}" for name in ORDERS)
-    assert searched == [first, first, *rest, "cycle:6 none"]
+    # Each pass begins with another choice.
+    one, other, *rest = ORDERS
+    turns = [f"path:5 {name}" for name in (one, other, *rest, *rest, one, other)]
+    assert searched == [*turns, "cycle:6 none"]
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]

@@ -221,6 +221,10 @@ def test_layouts_are_the_compilers() -> None:
     assert list((ctypes.c_int * len(structs)).in_dll(library, "sizes")) == list(structs.values())
 
 
+def test_totals_have_the_same_fields_in_python_and_in_memory() -> None:
+    assert layout.FrontierTotals._fields == layout.FRONTIER_TOTALS.names
+
+
 def test_the_shared_memory_of_a_tier_is_what_its_code_lays_out() -> None:
     text = (
         compiler.render_stub(Config("persistent", tier="block"))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,8 +76,7 @@ class DeviceInfo:
     clusters: int = 1
 
 
-@dataclass(frozen=True)
-class LaunchShape:
+class LaunchShape(NamedTuple):
     """Launch geometry: ``blocks`` of ``threads`` with ``shared_bytes`` of dynamic shared memory.
 
     ``cluster`` neighbouring blocks are one thread block cluster.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -184,6 +185,22 @@ class CudaGraph(Graph):
             self.executable = self._graph = None
 
 
+class _Addresses:
+    """Where host arrays are. NumPy takes a microsecond to say so, which a host's loop would pay."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[HostArray], int]] = {}
+
+    def of(self, array: HostArray) -> int:
+        """The address of an array's first byte."""
+        known = self._known.get(id(array))
+        if known is not None and known[0]() is array:  # else one that had its identity before
+            return known[1]
+        address = array.ctypes.data
+        self._known[id(array)] = weakref.ref(array), address
+        return address
+
+
 class CudaStream(Stream):
     """A non-blocking stream of the device's own."""
 
@@ -194,6 +211,7 @@ class CudaStream(Stream):
         self.pycuda = device.driver.Stream(NON_BLOCKING_STREAM)
         self.handle = self._cu.CUstream(self.pycuda.handle)
         self._configurations: dict[tuple[int, LaunchShape, bool], _Configuration] = {}
+        self._addresses = _Addresses()
         self._graph: Any = None  # being recorded
         self._last: list[Any] = []  # its last node
 
@@ -218,7 +236,7 @@ class CudaStream(Stream):
             answer = self._cu.cuLaunchKernel(
                 kernel.handle, *geometry, self.handle, arguments.address, 0
             )
-        if answer[0].value:
+        if answer[0]:
             _check(answer, f"{call} of {kernel.name}, {shape}")
 
     def _launch_clusters(
@@ -233,7 +251,7 @@ class CudaStream(Stream):
         answer = self._cu.cuLaunchKernelEx(
             prepared.configuration, kernel.handle, arguments.address, 0
         )
-        if answer[0].value:
+        if answer[0]:
             _check(answer, f"cuLaunchKernelEx of {kernel.name}, {shape}")
 
     def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
@@ -247,25 +265,28 @@ class CudaStream(Stream):
             self._add("cuGraphAddMemsetNode", node, self._device.context())
             return
         answer = self._cu.cuMemsetD32Async(address, word, words, self.handle)
-        _check(answer, f"cuMemsetD32Async of {buffer.name}")
+        if answer[0]:
+            _check(answer, f"cuMemsetD32Async of {buffer.name}")
 
     def copy_to_host(self, target: HostArray, source: Buffer, *, start: int = 0) -> None:
         """As `Stream.copy_to_host`."""
-        host, device = target.ctypes.data, source.address + start
+        host, device = self._addresses.of(target), source.address + start
         if self._graph is not None:
             self._add_copy(target.nbytes, srcDevice=device, dstHost=host)
             return
         answer = self._cu.cuMemcpyDtoHAsync(host, device, target.nbytes, self.handle)
-        _check(answer, f"cuMemcpyDtoHAsync of {source.name}")
+        if answer[0]:
+            _check(answer, f"cuMemcpyDtoHAsync of {source.name}")
 
     def copy_to_device(self, target: Buffer, source: HostArray, *, start: int = 0) -> None:
         """As `Stream.copy_to_device`."""
-        host, device = source.ctypes.data, target.address + start
+        host, device = self._addresses.of(source), target.address + start
         if self._graph is not None:
             self._add_copy(source.nbytes, srcHost=host, dstDevice=device)
             return
         answer = self._cu.cuMemcpyHtoDAsync(device, host, source.nbytes, self.handle)
-        _check(answer, f"cuMemcpyHtoDAsync of {target.name}")
+        if answer[0]:
+            _check(answer, f"cuMemcpyHtoDAsync of {target.name}")
 
     def record(self, event: Event | None = None) -> CudaEvent:
         """As `Stream.record`."""
@@ -290,9 +311,9 @@ class CudaStream(Stream):
         give_way = time.perf_counter() + SECONDS_OF_SPINNING
         while True:
             answer = query(handle)
-            if answer[0].value == 0:
+            if not answer[0]:
                 return
-            if answer[0].value != NOT_READY:
+            if answer[0] != NOT_READY:
                 _check(answer, "cuStreamQuery")
             if time.perf_counter() > give_way:
                 time.sleep(SECONDS_BETWEEN_LOOKS)

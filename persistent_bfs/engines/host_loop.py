@@ -48,12 +48,12 @@ class HostLoop(Engine):
                 stream.launch(kernel, shape, self.arguments)
             stream.copy_to_host(self.window, state)
             stream.synchronize()
-            next_frontier = self.totals[0]
-            size = int(next_frontier["vertices"])
+            totals = layout.FrontierTotals(*self.totals.item())
+            size = totals.vertices
             end = launch.frontier_begin + launch.frontier_size
-            found = int(next_frontier["discovered"]) if self.config.padded else size
+            found = totals.discovered if self.config.padded else size
             reached += found
-            if not self._fits(end, size, int(next_frontier["edges"])):
+            if not self._fits(end, size, totals.edges):
                 raise self.queue_full(reached)
             if size == 0:
                 break
@@ -62,9 +62,9 @@ class HostLoop(Engine):
             launch.parity = 1 - launch.parity
             launch.explored += launch.frontier_edges
             launch.frontier_begin, launch.frontier_size, launch.discovered = end, size, found
-            launch.left = int(next_frontier["discovered"])
-            launch.frontier_edges = int(next_frontier["edges"])
-            launch.largest_degree = int(next_frontier["largest_degree"])
+            launch.left = totals.discovered
+            launch.frontier_edges = totals.edges
+            launch.largest_degree = totals.largest_degree
         else:
             self._trace_last(launch.level, launch.discovered)
         return Outcome(launch.level, reached)

@@ -111,9 +111,14 @@ def deep_table(folder: Path) -> str:
     lines += [
         "",
         f"(`deep.json`: {report['device']}, driver {report['driver']}, median of "
-        f"{report['repeat']}, from vertex 0; the last three from the vertex of largest degree.)",
+        f"{searches(report)}, from vertex 0; the last three from the vertex of largest degree.)",
     ]
     return "\n".join(lines)
+
+
+def searches(report: Report) -> int:
+    """Timed searches a row of a sweep, in all its passes; before there were any, in one."""
+    return int(report["repeat"]) * int(report.get("passes", 1))
 
 
 def wide_table(folder: Path) -> str:
@@ -218,7 +223,7 @@ def orders_table(folder: Path) -> str:
     lines += [
         "",
         f"(`sweep-orders.json`: {report['device']}, driver {report['driver']}, milliseconds, "
-        f"median of {report['repeat']}, every answer verified; in brackets what the host took "
+        f"median of {searches(report)}, every answer verified; in brackets what the host took "
         "to make the order.)",
     ]
     return "\n".join(lines)

@@ -3,11 +3,12 @@
     python benchmarks/sweep.py mappings benchmarks/results/h200/sweep-mappings.json
 
 A row a graph and choice: median, minimum and maximum device milliseconds of verified searches, in
-one run. The choices are measured in turn, several times over, and each time another one is first:
-whoever searches after the host was busy with other things is slower by some microseconds, and a
-choice that comes twice, by two names, would differ from itself. The record behind
-docs/performance.md; where ``auto`` is among the rows, its distance from the best of them is shown.
-The file is written anew after each graph.
+one run. The choices are measured in turn, several times over; each time their sessions are opened
+anew, and another one is first. For where a session's counters and its graph lie in memory makes up
+to a sixth of a level of the grid, as long as the session lives, and whoever searches after the host
+was busy with other things is slower by some microseconds: a choice that comes twice, by two names,
+would differ from itself. The record behind docs/performance.md; where ``auto`` is among the rows,
+its distance from the best of them is shown. The file is written anew after each graph.
 """
 
 from __future__ import annotations
@@ -199,14 +200,14 @@ def load(name: str) -> Graph | None:
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
-    default=10,
+    default=6,
     show_default=True,
     help="Timed searches a row and pass.",
 )
 @click.option(
     "--passes",
     type=click.IntRange(min=1),
-    default=3,
+    default=5,
     show_default=True,
     help="Times that all choices are measured in turn.",
 )
@@ -252,17 +253,19 @@ def run(
         click.echo(f"  {label}: {error}")
         del found[label]
 
-    with ExitStack() as opened_here:
-        searches: dict[str, BFS] = {}
-        for label, how in choices.items():
-            try:
-                searches[label] = opened_here.enter_context(BFS(graph, device=device, **how))
-            except (ValueError, RuntimeError) as error:
-                refused(label, error)
-        for number in range(passes):
+    for number in range(passes):
+        with ExitStack() as together:
+            searches: dict[str, BFS] = {}
             for label in turned(tuple(found), number, passes):
                 try:
-                    one = measure(searches[label], source, repeat=repeat, expected=expected)
+                    search = BFS(graph, device=device, **choices[label])
+                except (ValueError, RuntimeError) as error:
+                    refused(label, error)
+                else:
+                    searches[label] = together.enter_context(search)
+            for label, search in searches.items():
+                try:
+                    one = measure(search, source, repeat=repeat, expected=expected)
                 except (ValueError, RuntimeError) as error:
                     refused(label, error)
                     continue

@@ -89,7 +89,7 @@ def test_the_engines_are_those_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("page", "tables"),
     [
-        ("README.md", {"table"}),
+        ("README.md", {"table", "wide_in_short"}),
         ("docs/performance.md", {"deep", "wide", "levels", "trace", "orders"}),
     ],
 )

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from devices import KERNEL_DEVICES
 from graphs import FRONTIER_MODEL, SMALL, SmallGraph, directed
 from loops import how
 
 from persistent_bfs import BFS, EngineOptions, Graph, read_graph
 from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import ADVANCES, APPENDS, ENGINES, Config, conflict
-from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, DeviceError, RepeatedDiscovery
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.layout import SLOT_PARTS
@@ -29,14 +26,6 @@ MAPPINGS = [name for name in ADVANCES if conflict("push", name, "scan") is None]
 needs_emulation = pytest.mark.skipif(
     emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
 )
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
 
 
 def _session(

@@ -45,14 +45,6 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     compiler.cache_folder.cache_clear()
 
 
-@pytest.fixture
-def copied_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cuda"
-    shutil.copytree(compiler.source_folder(), folder)
-    monkeypatch.setattr(compiler, "source_folder", lambda: folder)
-    return folder
-
-
 def _answer(library: Path) -> int:
     return ctypes.CDLL(str(library)).answer()  # type: ignore[no-any-return]
 
@@ -67,14 +59,14 @@ def test_the_second_time_nothing_is_compiled(
     assert _answer(first) == 42
 
 
-def test_an_edited_header_is_compiled_anew(fresh_cache: Path, copied_sources: Path) -> None:
+def test_an_edited_header_is_compiled_anew(fresh_cache: Path, sources: Path) -> None:
     first = compiler.compile_emulated(TRIVIAL, "trivial")
-    header = copied_sources / "emulation" / "simt.hpp"  # reached through types and platform
+    header = sources / "emulation" / "simt.hpp"  # reached through types and platform
     header.write_text(header.read_text() + "// edited\n")
     assert compiler.compile_emulated(TRIVIAL, "trivial") != first
 
 
-def test_a_cubin_does_not_depend_on_the_emulation(copied_sources: Path) -> None:
+def test_a_cubin_does_not_depend_on_the_emulation(sources: Path) -> None:
     text = compiler.render_stub(Config("host_loop"))
     nvcc = compiler.Compiler(Path("nvcc"), "13")
 
@@ -82,10 +74,10 @@ def test_a_cubin_does_not_depend_on_the_emulation(copied_sources: Path) -> None:
         return [compiler._cached(text, "x", suffix, nvcc, ()).name for suffix in (".cubin", ".so")]
 
     before = keys()
-    with (copied_sources / "emulation" / "simt.hpp").open("a") as header:
+    with (sources / "emulation" / "simt.hpp").open("a") as header:
         header.write("// edited\n")
     emulation_edited = keys()
-    with (copied_sources / "types.cuh").open("a") as header:
+    with (sources / "types.cuh").open("a") as header:
         header.write("// edited\n")
     types_edited = keys()
     assert [a == b for a, b in zip(before, emulation_edited, strict=True)] == [True, False]
@@ -93,7 +85,7 @@ def test_a_cubin_does_not_depend_on_the_emulation(copied_sources: Path) -> None:
 
 
 def test_sources_are_read_again_only_when_edited(
-    copied_sources: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = compiler.render_stub(Config("host_loop"))
     found = compiler.Compiler(Path("g++"), "12")
@@ -105,7 +97,7 @@ def test_sources_are_read_again_only_when_edited(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("read again"))
         assert key() == first
-    header = copied_sources / "types.cuh"
+    header = sources / "types.cuh"
     header.write_text(header.read_text().replace("a", "b", 1))  # of the same size
     assert key() != first
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path, undirected
-from loops import LOOPS, how, narrow_mappings
+from loops import LOOPS, how, narrow_mappings, open_beside_waiting_blocks
 
 from persistent_bfs import BFS, EngineOptions, Graph, read_graph
 from persistent_bfs.compiler import compile_emulated
@@ -354,36 +354,13 @@ WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
 def tier_search(
     loop: str, case: tuple[Graph, int, int], schedule: str, seed: int, **more: Any
 ) -> tuple[list[DataRace], str | None]:
-    """The races of a search with a tier of four blocks at most, and what is wrong with its answer.
-
-    Of eight blocks, so that there are others that wait for the tier.
-    """
+    """The races of a search that other blocks wait for, and what is wrong with its answer."""
     graph, source, slots = case
-    with (
-        EmulatedDevice(
-            schedule=schedule,
-            seed=seed,
-            check_races=True,
-            multiprocessors=8,
-            blocks_per_multiprocessor=1,
-            clusters=4,
-        ) as device,
-        BFS(
-            graph,
-            device=device,
-            **how(loop),
-            advance="thread",
-            predecessors=True,
-            trace=True,
-            block_threads=64,
-            options=EngineOptions(tier_slots=slots),
-            **more,
-        ) as search,
-    ):
-        assert search.shape.startswith("8 blocks")
+    how_run = {"schedule": schedule, "seed": seed, "races": True}
+    with open_beside_waiting_blocks(loop, graph, slots, **how_run, **more) as search:
         # No search has more levels than vertices, but one that is wrong might never end.
         problem = find_problem(graph, search.run(source, max_depth=graph.vertices))
-        return device.races, problem
+        return search.device.races, problem
 
 
 @pytest.mark.parametrize(("schedule", "seed"), [*SCHEDULES, ("adversarial", 11)])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from devices import KERNEL_DEVICES
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, SmallGraph, directed, path
 
-from persistent_bfs import BFS, Graph, compiler, read_graph
+from persistent_bfs import BFS, Graph, read_graph
 from persistent_bfs.config import ENGINES, FRONTIERS, conflict
-from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.engines.base import EngineOptions, likely_parents
@@ -56,23 +52,6 @@ LONG_ROWS = Graph.from_edges(
     vertices=2150,
     name="long rows",
 )
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
-
-
-@pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the device code, to put bugs into."""
-    folder = tmp_path / "cuda"
-    shutil.copytree(compiler.source_folder(), folder)
-    monkeypatch.setattr(compiler, "source_folder", lambda: folder)
-    return folder
 
 
 def _session(graph: Graph, device: Device, way: tuple[str, str], **more: object) -> BFS:

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from devices import KERNEL_DEVICES
 from graphs import SMALL, SmallGraph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,7 +33,6 @@ from persistent_bfs.config import (
     conflict,
     tier_conflict,
 )
-from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, DeviceError, RepeatedDiscovery
 from persistent_bfs.measure import find_problem
 from persistent_bfs.reference import bfs_reference
@@ -55,14 +53,6 @@ DIRECTED_HUBS = Graph.from_edges(
     directed=True,
     name="directed hubs",
 )
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
 
 
 @pytest.fixture(autouse=True)

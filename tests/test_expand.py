@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from devices import KERNEL_DEVICES
 from graphs import FRONTIER_MODEL, SMALL, SmallGraph, undirected
 
 from persistent_bfs import Graph, compiler, read_graph
@@ -49,23 +46,6 @@ def made_frontier(degrees: list[int]) -> Graph:
     return Graph.from_arrays(
         np.cumsum([0, *rows]), np.concatenate([np.arange(1, size + 1), targets]), directed=True
     )
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
-
-
-@pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the device code, to put bugs into."""
-    folder = tmp_path / "cuda"
-    shutil.copytree(compiler.source_folder(), folder)
-    monkeypatch.setattr(compiler, "source_folder", lambda: folder)
-    return folder
 
 
 def _replace(file: Path, old: str, new: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphs import FRONTIER_MODEL, undirected
-from loops import LOOPS, how, narrow_mappings
+from loops import LOOPS, how, narrow_mappings, open_beside_waiting_blocks
 
 from persistent_bfs import BFS, EngineOptions, read_graph
 from persistent_bfs.config import ENGINES
@@ -87,25 +87,8 @@ def test_no_schedule_makes_a_tier_discover_twice_or_lose_a_vertex(
     cases = [(read_graph("grid:9x5"), 0), (hub, 0), (hub, 119), (read_graph("kron:6:4"), 1)]
     for seed in range(8):
         for graph, source in cases:
-            with (
-                EmulatedDevice(
-                    schedule=schedule,
-                    seed=seed,
-                    multiprocessors=8,
-                    blocks_per_multiprocessor=1,
-                    clusters=4,
-                ) as device,
-                BFS(
-                    graph,
-                    **how(loop),
-                    device=device,
-                    advance="thread",
-                    predecessors=True,
-                    trace=True,
-                    block_threads=64,
-                    options=EngineOptions(tier_slots=slots),
-                ) as search,
-            ):
+            how_run = {"schedule": schedule, "seed": seed}
+            with open_beside_waiting_blocks(loop, graph, slots, **how_run) as search:
                 assert find_problem(graph, search.run(source)) is None, seed
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -37,14 +37,6 @@ from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
 from persistent_bfs.session import choose_advance, choose_engine, configure, looks_deep
 
 SESSION = sys.modules[BFS.__module__]
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
 
 
 @pytest.fixture(scope="module", params=["reference", *KERNEL_DEVICES])

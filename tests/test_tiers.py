@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 import pytest
-from devices import KERNEL_DEVICES
 from graphs import directed, path, undirected
 from loops import LOOPS, how, narrow_mappings
 
 from persistent_bfs import BFS, BFSResult, EngineOptions, Graph, layout, read_graph
-from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, LaunchShape, LaunchTooLarge
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -20,14 +16,6 @@ from persistent_bfs.reference import bfs_reference
 from persistent_bfs.tiers import slots_that_fit
 
 WITH_TIER = [loop for loop in LOOPS if narrow_mappings(loop)]
-
-
-@pytest.fixture(scope="module", params=KERNEL_DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    choice = open_device(request.param)
-    assert choice.device is not None
-    with choice.device:
-        yield choice.device
 
 
 def _session(graph: Graph, device: Device, loop: str, slots: int = 256, **more: object) -> BFS:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from persistent_bfs.config import Config
 from persistent_bfs.device.accesses import Access, DataRace, SourceLine
-from persistent_bfs.device.base import DeviceError
+from persistent_bfs.device.base import RepeatedDiscovery
 from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.graph import Graph
 from persistent_bfs.reference import bfs_reference
@@ -134,6 +134,11 @@ class RaceReport:
         levels = self.distances[run.queue]
         return [run.queue[levels == level].tolist() for level in range(levels.max(initial=-1) + 1)]
 
+    def run(self, seed: int) -> ScheduleRun:
+        """Search once more, under the schedule of one seed."""
+        with self._session() as (_, run):
+            return run(seed)
+
     def replay(self, seed: int, vertex: int) -> tuple[Access, ...]:
         """Run one schedule again, and tell of it what `interleaving` tells.
 
@@ -182,8 +187,8 @@ class RaceReport:
                 device.reseed(seed)
                 try:
                     result = search.run(self.source, max_depth=self.max_depth)
-                except DeviceError as error:
-                    if config.exact or "discovered more than once" not in str(error):
+                except RepeatedDiscovery:
+                    if config.exact:
                         raise
                     return ScheduleRun(seed, np.empty(0, np.int32), True, False)
                 queue = device.buffer("queue").to_host(result.enqueued)

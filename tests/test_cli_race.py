@@ -93,6 +93,16 @@ def test_a_seed_replays_what_the_exploration_saw(how: tuple[str, ...], engine: s
 
 
 @emulated
+@pytest.mark.parametrize(("graph", "reached"), [("path:50", 50), ("grid:12x3", 36)])
+def test_a_seed_of_a_deep_graph_runs_without_a_tier(graph: str, reached: int) -> None:
+    """Narrow levels that a tier runs leave nothing in the queue to tell of."""
+    for which in ("--schedules", "2"), ("--seed", "1"):
+        report = answer("race", graph, "--claim", "cas", *which, "--no-check")
+        assert (report["duplicating"], report["wrong"]) == (0, 0)
+        assert report["sums"] == [{"enqueued": reached, "schedules": report["schedules"]}]
+
+
+@emulated
 def test_the_command_that_replays_an_interleaving_shows_the_same(how: tuple[str, ...]) -> None:
     options = ("--engine", "host_loop", "--append", "atomic", "--source", "0", "--no-check")
     report = answer(*how, *options, "--schedules", "9", code=1)

@@ -22,11 +22,11 @@ from persistent_bfs.cli.output import Report, present, progress_bar
 from persistent_bfs.cli.program import WRONG, bad_input, say
 from persistent_bfs.cli.searches import describe_graph
 from persistent_bfs.config import ADVANCES, ENGINES
-from persistent_bfs.device.base import DeviceUnavailable, RepeatedDiscovery
+from persistent_bfs.device.base import DeviceUnavailable
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
-    from persistent_bfs.race import Access, DataRace, RaceReport, ScheduleRun
+    from persistent_bfs.race import Access, DataRace, RaceReport
 
 SCHEDULES = 200
 
@@ -106,44 +106,12 @@ def command(
 
 def with_only(found: RaceReport, seed: int) -> RaceReport:
     """Exchange the schedules of a report for the one of ``seed``."""
-    run = run_schedule(found, seed)
+    run = found.run(seed)
     vertex = run.duplicated[0] if run.duplicated else found.vertex
     found = replace(found, runs=(run,), vertex=vertex)
     if vertex is None:
         return found
     return replace(found, seed=seed, interleaving=found.replay(seed, vertex))
-
-
-def run_schedule(found: RaceReport, seed: int) -> ScheduleRun:
-    """Search once more, under the schedule of ``seed``."""
-    import numpy as np
-
-    from persistent_bfs.device.emulated import EmulatedDevice
-    from persistent_bfs.race import ScheduleRun
-    from persistent_bfs.session import BFS
-
-    chosen, device = found.config, EmulatedDevice(schedule="adversarial", seed=seed)
-    with (
-        device,
-        BFS(
-            found.graph,
-            device=device,
-            engine=chosen.engine,
-            advance=chosen.advance,
-            direction=chosen.direction,
-            claim=chosen.claim,
-            append=chosen.append,
-            frontier=chosen.frontier,
-            block_threads=chosen.block_threads,
-        ) as search,
-    ):
-        try:
-            result = search.run(found.source, max_depth=found.max_depth)
-        except RepeatedDiscovery:
-            return ScheduleRun(seed, np.empty(0, np.int32), True, False)
-        queue = device.buffer("queue").to_host(result.enqueued)
-        right = np.array_equal(result.distances, found.distances)
-        return ScheduleRun(seed, queue, False, right)
 
 
 def describe(found: RaceReport) -> Report:

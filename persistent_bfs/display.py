@@ -247,7 +247,32 @@ def comparison(report: Report) -> RenderableType:
     if report["reorder"] != "none":
         heading += f"; vertices in the order {_order(report)}"
     device = f"{report['device_name']}, {report['environment']['driver']}; {report['reason']}"
-    return Group(Text(heading), Text(device, style="dim"), "", table, "", Text(note, style="dim"))
+    told: list[RenderableType] = [Text(heading), Text(device, style="dim"), "", table, ""]
+    told.append(Text(note, style="dim"))
+    if report["peers"]:
+        told += ["", _peers(report)]
+    return Group(*told)
+
+
+def _peers(report: Report) -> RenderableType:
+    """Show what other libraries took, by the host's clock."""
+    table = _table(
+        "library", "version", "call", "on", "ms", "min - max", "x ours", "answer", words=4
+    )
+    for peer in report["peers"]:
+        ms, times = peer["wall_ms"], peer["times_ours"]
+        table.add_row(
+            *(peer[name] for name in ("name", "version", "function", "runs_on")),
+            f"{ms['median']:,.3f}" if ms else "-",
+            f"{ms['min']:,.3f} - {ms['max']:,.3f}" if ms else "-",
+            "-" if times is None else f"{times:,.2f}",
+            "right" if peer["verified"] else "WRONG",
+            style="" if peer["verified"] else "bold red",
+        )
+    note = "Other libraries, by the host's clock around the call; their graphs were made before."
+    if any(peer["times_ours"] for peer in report["peers"]):
+        note += " Ours: the fastest row above, by the same clock."
+    return Group(table, "", Text(note, style="dim"))
 
 
 def _loop(row: Report) -> str:
@@ -488,7 +513,8 @@ def _about(row: Report) -> str:
         return "usable" if row["usable"] else f"not usable: {row['problem']}"
     if "title" in row:
         return f"{row['title']} {' '.join(row['extensions'])}".strip()
-    return str(row.get("trade_off") or row.get("description") or row["file"])
+    about = str(row.get("trade_off") or row.get("description") or row["file"])
+    return about + ("" if row.get("installed", True) else "; not installed")
 
 
 def resources(report: Report) -> RenderableType:

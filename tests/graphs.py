@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from persistent_bfs.graph import Graph
 
@@ -106,3 +107,12 @@ def graph_file(name: str) -> Path:
     if not file.is_file():
         pytest.skip(f"no {name} in {graph_folder()}; PERSISTENT_BFS_GRAPHS names another folder")
     return file
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> tuple[Graph, int]:
+    vertices = draw(st.integers(1, 70))
+    vertex = st.integers(0, vertices - 1)
+    arcs = draw(st.lists(st.tuples(vertex, vertex), max_size=200))
+    graph = directed(vertices, *arcs)
+    return (graph if draw(st.booleans()) else graph.symmetrized()), draw(vertex)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from persistent_bfs import ENGINES, cli, read_graph
 from persistent_bfs.device import emulated_problem
+from persistent_bfs.peers import PEERS
 from persistent_bfs.reference import bfs_reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,6 +72,21 @@ def test_every_option_shown_is_one_the_command_has() -> None:
         for parameter in cli.main.commands[name].params:
             known.update(parameter.opts, parameter.secondary_opts)
         assert {word for word in words if word.startswith("--")} <= known, name
+
+
+@pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
+def test_the_libraries_shown_are_compared_with() -> None:
+    (words,) = [command for command in _shown_commands() if "--with" in command]
+    names = words[words.index("--with") + 1].split(",")
+    absent = [name for name in names if not PEERS[name].installed]
+    if absent:
+        pytest.skip(f"not installed: {', '.join(absent)}")
+    # By one engine, where the README's has all.
+    how = ("--device", "emulated", "--engines", "persistent", "--advances", "warp", "--json")
+    result = CliRunner().invoke(cli.main, [*words[1:], *how])
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)["peers"]
+    assert [peer["name"] for peer in found if peer["verified"]] == names
 
 
 @pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))

@@ -4,7 +4,7 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
-from graphs import FRONTIER_MODEL, SMALL, SmallGraph, directed, path, undirected
+from graphs import FRONTIER_MODEL, SMALL, SmallGraph, directed, path, searches, undirected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,15 +49,6 @@ def test_the_queue_gives_out_the_six_vertices_in_order() -> None:
     assert search.order.tolist() == [0, 1, 2, 3, 4, 5]
     assert search.predecessors.tolist() == [-1, 0, 0, 1, 2, 3]
     assert bfs_reference(FRONTIER_MODEL, 0).frontier_sizes.tolist() == [1, 2, 2, 1]
-
-
-@st.composite
-def searches(draw: st.DrawFn) -> tuple[Graph, int]:
-    vertices = draw(st.integers(1, 70))
-    vertex = st.integers(0, vertices - 1)
-    arcs = draw(st.lists(st.tuples(vertex, vertex), max_size=200))
-    graph = directed(vertices, *arcs)
-    return (graph if draw(st.booleans()) else graph.symmetrized()), draw(vertex)
 
 
 @given(searches())

@@ -13,6 +13,7 @@ from persistent_bfs.cli.options import (
     AT_LEAST_1,
     Names,
     OutputFile,
+    PeerNames,
     json_option,
     l2_option,
     policy_options,
@@ -32,6 +33,7 @@ from persistent_bfs.cli.searches import (
     session,
 )
 from persistent_bfs.config import ADVANCES, ENGINES, TIERS, conflict
+from persistent_bfs.peers import PEERS
 from persistent_bfs.tiers import AUTO, NONE
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import Progress
     from persistent_bfs.measure import Measurement
+    from persistent_bfs.peers.measure import PeerMeasurement
     from persistent_bfs.session import BFS
 
 # The two plain mappings and the one that chooses: enough to see by, on any graph.
@@ -71,6 +74,13 @@ OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit", "reorder")
     show_default=True,
     help="Tiers to compare, for engines that have them.",
 )
+@click.option(
+    "--with",
+    "peers",
+    type=PeerNames(PEERS, "peer"),
+    help=f"Other libraries to measure beside ours, by commas: {', '.join(PEERS)}; all: those that "
+    "are installed.",
+)
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
 @l2_option
 @policy_options()
@@ -86,6 +96,7 @@ def command(
     engines: list[str],
     advances: list[str],
     tiers: list[str],
+    peers: list[str] | None,
     repeat: int,
     l2: str,
     device: str,
@@ -99,6 +110,7 @@ def command(
 ) -> int:
     """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
     from persistent_bfs.measure import measure
+    from persistent_bfs.peers.measure import measure_peer
     from persistent_bfs.reference import bfs_reference
     from persistent_bfs.reorder import reorder
     from persistent_bfs.session import configure, with_tier
@@ -153,6 +165,21 @@ def command(
                 rows.append(describe_row(graph, search, measured))
             if rows[-1]["engine"] != engine:
                 say("note", rows[-1]["reason"])
+        found: list[PeerMeasurement] = []
+        for number, name in enumerate(peers or ()):
+            done, total = number * repeat, len(peers or ()) * repeat
+            progress(f"{name}: preparing", done, total)
+            advanced = functools.partial(_advance, progress, name, done, total)
+            found.append(
+                measure_peer(
+                    PEERS[name],
+                    graph,
+                    source,
+                    repeat=repeat,
+                    expected=expected.distances,
+                    progress=advanced,
+                )
+            )
     for row in rows:
         base = [
             other["device_ms"]
@@ -171,6 +198,7 @@ def command(
         "levels": len(expected.frontier_sizes),
         "reached": int(expected.frontier_sizes.sum()),
         "rows": rows,
+        "peers": [describe_peer(peer, rows) for peer in found],
     }
     if output:
         with published(output) as file:
@@ -184,7 +212,10 @@ def command(
     wrong = [row for row in rows if not row["verified"]]
     for row in wrong:
         say("wrong answer", f"{row['engine']}, {row['advance']}: {row['problem']}")
-    return WRONG if wrong else 0
+    wrong_peers = [peer for peer in report["peers"] if not peer["verified"]]
+    for peer in wrong_peers:
+        say("wrong answer", f"{peer['name']} {peer['version']}: {peer['problem']}")
+    return WRONG if wrong or wrong_peers else 0
 
 
 def _advance(progress: Progress, name: str, before: int, total: int, done: int) -> None:
@@ -202,4 +233,24 @@ def describe_row(graph: Graph, search: BFS, measured: Measurement) -> Report:
         "us_per_level": milliseconds and 1e3 * milliseconds / row["levels"],
         "lane_slots": counts.get("lane_slots"),
         "atomics": counts.get("atomics"),
+    }
+
+
+def describe_peer(found: PeerMeasurement, rows: list[Report]) -> Report:
+    """Describe another library's search, and how much longer it takes than our fastest row.
+
+    Both by the host's clock, around the whole call.
+    """
+    ours = [row["wall_ms"]["median"] for row in rows if row["verified"] and row["wall_ms"]]
+    timed = bool(found.wall and ours)
+    return {
+        "name": found.peer.name,
+        "function": found.peer.function,
+        "runs_on": found.peer.runs_on,
+        "version": found.version,
+        "verified": found.problem is None,
+        "problem": found.problem,
+        "prepare_ms": found.prepare_ms,
+        "wall_ms": found.wall.spread() if found.wall else None,
+        "times_ours": found.wall.median / min(ours) if timed and found.wall else None,
     }

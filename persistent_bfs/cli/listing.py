@@ -23,6 +23,7 @@ from persistent_bfs.config import (
     TIERS,
     rows_by_loop,
 )
+from persistent_bfs.peers import PEERS
 
 
 @click.command("list")
@@ -66,6 +67,10 @@ def command(resources: bool, architecture: str, as_json: bool) -> None:
             for row in GENERATORS.values()
         ],
         "graphs": [{"name": name, "file": file} for name, file in BUNDLED.items()],
+        "peers": [
+            {"name": peer.name, "trade_off": peer.trade_off, "installed": peer.installed}
+            for peer in PEERS.values()
+        ],
         "devices": [
             {"name": name, "usable": problem is None, "problem": problem}
             for name, problem in problems.items()

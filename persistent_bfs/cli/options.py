@@ -15,6 +15,7 @@ from persistent_bfs.cli.output import progress_bar
 from persistent_bfs.cli.program import bad_input
 from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS, ORDERS
 from persistent_bfs.device import DEVICES, SCHEDULES
+from persistent_bfs.peers import PeerMissing
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
@@ -67,6 +68,22 @@ class Names(click.ParamType[list[str]]):
                 known = ", ".join(self.table)
                 self.fail(f"unknown {self.what} {name!r}; choose from {known}", param, ctx)
         return [name for name in self.table if name in asked]
+
+
+class PeerNames(Names):
+    """Other libraries, by commas; ``all`` is those that are installed."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
+        """Return the names; a library that is named must be there."""
+        if value == "all":
+            return [name for name, peer in self.table.items() if peer.installed]
+        names = super().convert(value, param, ctx)
+        for name in names:
+            try:
+                self.table[name].require()
+            except PeerMissing as missing:
+                self.fail(str(missing), param, ctx)
+        return names
 
 
 class Numbers(click.ParamType[list[int]]):

@@ -20,9 +20,10 @@ from click.testing import CliRunner
 from clocked import ClockedDevice
 from pytest_benchmark.utils import PercentageRegressionCheck
 
-from persistent_bfs import BFS, ORDERS, read_graph
+from persistent_bfs import BFS, ORDERS, Graph, read_graph
 from persistent_bfs.device import cuda, emulated_problem
 from persistent_bfs.measure import Measurement, find_problem
+from persistent_bfs.reorder import reorder
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -297,6 +298,13 @@ def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
         return found
 
     monkeypatch.setattr(sweep, "measure", wrong_on_the_cycle)
+    reordered: list[str] = []
+
+    def once(graph: Graph, name: str) -> Any:
+        reordered.append(f"{graph.name} {name}")
+        return reorder(graph, name)
+
+    monkeypatch.setattr(sweep, "reorder", once)
     graphs, counts = ("--graph", "path:5", "--graph", "cycle:6"), ("--repeat", "2", "--passes", "2")
     output = tmp_path / "x.json"
     answer = CliRunner().invoke(sweep.main, ["orders", str(output), *graphs, *counts])
@@ -305,6 +313,7 @@ def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
     rows = json.loads(output.read_text())["rows"]
     assert [(row["graph"], row["choice"]) for row in rows] == [("path:5", name) for name in ORDERS]
     assert all(row["levels"] == 5 and row["ms"]["median"] > 0 for row in rows)
+    assert reordered == [f"{graph} {name}" for graph in ("path:5", "cycle:6") for name in ORDERS]
     # Each pass begins with another choice.
     one, other, *rest = ORDERS
     turns = [f"path:5 {name}" for name in (one, other, *rest, *rest, one, other)]

@@ -4,11 +4,10 @@
 
 A row a graph and choice: median, minimum and maximum device milliseconds of verified searches, in
 one run. The choices are measured in turn, several times over; each time their sessions are opened
-anew, and another one is first. For where a session's counters and its graph lie in memory makes up
-to a sixth of a level of the grid, as long as the session lives, and whoever searches after the host
-was busy with other things is slower by some microseconds: a choice that comes twice, by two names,
-would differ from itself. The record behind docs/performance.md; where ``auto`` is among the rows,
-its distance from the best of them is shown. The file is written anew after each graph.
+anew, and another one is first. For sessions of one configuration differ, by where in memory they
+lie, as long as they live: a choice that comes twice, by two names, would differ from itself. The
+record behind docs/performance.md; where ``auto`` is among the rows, its distance from the best of
+them is shown. The file is written anew after each graph.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class CudaGraph(Graph):
 
 
 class _Addresses:
-    """Where host arrays are. NumPy takes a microsecond to say so, which a host's loop would pay."""
+    """Where host arrays are, which NumPy is slow to say, and a host's loop asks at every level."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[HostArray], int]] = {}

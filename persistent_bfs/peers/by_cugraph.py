@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from persistent_bfs.graph import Graph
-from persistent_bfs.peers.search import Int32Array, PeerSearch
+from persistent_bfs.graph import Graph, Int32Array
+from persistent_bfs.peers.search import PeerSearch
 
 NO_LIMIT = -1  # of the depth
 
@@ -36,7 +36,7 @@ def prepare(graph: Graph) -> PeerSearch:
 
     def run(source: int) -> Any:
         start = cupy.asarray([source], dtype=cupy.int32)
-        # Both directions where arcs have opposites, and no parents: what ours does by default.
+        # Push or pull where arcs have opposites; no predecessors.
         answer = pylibcugraph.bfs(handle, made, start, not graph.directed, NO_LIMIT, False, False)
         cupy.cuda.Device().synchronize()
         return answer

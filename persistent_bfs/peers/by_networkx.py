@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from persistent_bfs.graph import Graph
-from persistent_bfs.peers.search import Int32Array, PeerSearch
+from persistent_bfs.graph import Graph, Int32Array
+from persistent_bfs.peers.search import PeerSearch
 
 
 def prepare(graph: Graph) -> PeerSearch:

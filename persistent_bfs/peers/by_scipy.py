@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from persistent_bfs.graph import Graph
-from persistent_bfs.peers.search import Int32Array, PeerSearch, distances_of_order
+import numpy as np
+
+from persistent_bfs.graph import Graph, Int32Array
+from persistent_bfs.peers.search import PeerSearch, distances_of_order
 
 
 def prepare(graph: Graph) -> PeerSearch:
     """The graph as a sparse matrix of doubles, which SciPy would make of any other at each call."""
-    import numpy as np
     from scipy.sparse.csgraph import breadth_first_order
 
     matrix = graph.to_scipy().astype(np.float64)

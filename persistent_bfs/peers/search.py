@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Int32Array = npt.NDArray[np.int32]
+from persistent_bfs.graph import Int32Array
 
 
 class PeerSearch(NamedTuple):

@@ -151,10 +151,14 @@ def engines() -> Iterator[tuple[str, Choice]]:
 
 
 def deep() -> Iterator[tuple[str, Choice]]:
-    """The naive loop and what ``auto`` picks, with every level on the grid between them."""
+    """The naive loop and what ``auto`` picks, with every level on the grid between them.
+
+    What ``auto`` picks also where L2 holds nothing of the graph, as in the first search of it.
+    """
     yield "host_loop", {"engine": "host_loop"}
     yield "persistent, no tier", {"engine": "persistent", "tiers": "none"}
     yield "auto", {}
+    yield "auto, cold L2", {"l2": "cold"}
 
 
 def orders() -> Iterator[tuple[str, Choice]]:
@@ -254,6 +258,7 @@ def run(
         del found[label]
 
     made: dict[str, Choice] = {}
+    l2 = {label: how.pop("l2", "warm") for label, how in choices.items()}
     for label, how in choices.items():
         try:
             # The host takes long to reorder: once, not in every pass.
@@ -274,7 +279,7 @@ def run(
                     searches[label] = together.enter_context(search)
             for label, search in searches.items():
                 try:
-                    one = measure(search, source, repeat=repeat, expected=expected)
+                    one = measure(search, source, repeat=repeat, expected=expected, l2=l2[label])
                 except (ValueError, RuntimeError) as error:
                     refused(label, error)
                     continue

@@ -17,6 +17,7 @@
 #include "step.cuh"
 #include "trace.cuh"
 #include "unreached.cuh"
+#include "visited_bits.cuh"
 
 namespace persistent_bfs {
 
@@ -27,18 +28,18 @@ class PersistentSearch {
   using Parameters = typename Policy::Parameters;
   using Tier = typename Policy::template Tier<Policy>;
 
-  // What is asked for is read, and the outcome written, in the host's memory: the graph that
-  // launches the kernel has no copies to wait for.
   __device__ __forceinline__ PersistentSearch(const Parameters& parameters,
                                               const LaunchArguments& launch)
       : parameters_(parameters),
         state_(*parameters.state),
         tier_(launch.tier_slots) {
     if constexpr (Tier::exists) {
-      if (tier_.is_member()) tier_.clear(parameters_);
+      if (tier_.is_member()) tier::clear(tier_.bits, parameters_.vertices);
     }
-    reset<Policy, Policy::predecessors && !fills_unreached>(parameters_, parameters.request);
+    const ToldRequest request(launch.asked, parameters.request);
+    reset<Policy, Policy::predecessors && !fills_unreached>(parameters_, request);
     barrier_.wait();
+    if (is_grid_leader()) request.forget();
     now_ = {0, 0, 0, 1, 0, {0}, 0};
     hear();
   }
@@ -216,10 +217,10 @@ class PersistentSearch {
     if (tier_.is_member()) {
       // What the grid's levels have visited is in the queue, but for what was pulled.
       if (has_pulled_) {
-        tier_.rebuild(parameters_);
+        tier::rebuild(tier_.bits, parameters_.distances, parameters_.vertices);
       } else {
         const int size = static_cast<int>(now_.count.vertices());
-        tier_.visit(parameters_, visited_before_, now_.begin + size);
+        tier::visit(tier_.bits, parameters_.queue, visited_before_, now_.begin + size);
       }
       tier_.run(parameters_, now_, max_depth());
     } else {

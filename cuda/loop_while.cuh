@@ -10,11 +10,12 @@
 
 namespace persistent_bfs {
 
-// The reset as a graph's node: the source is read where the host has put it.
+// The reset as a graph's node, behind one that copies what is asked for.
 template <class Policy>
 __device__ __forceinline__ void reset_search_requested(
     const typename Policy::Parameters& parameters, const LaunchArguments&) {
-  reset<Policy>(parameters, parameters.request);
+  reset<Policy>(parameters,
+                GivenRequest(reinterpret_cast<const SearchRequest*>(parameters.request)));
 }
 
 template <class Policy>

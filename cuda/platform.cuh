@@ -34,6 +34,11 @@ __device__ __forceinline__ void store_relaxed(int* address, int value) {
   asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(address), "r"(value));
 }
 
+__device__ __forceinline__ void store_relaxed(unsigned long long* address,
+                                              unsigned long long value) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value));
+}
+
 // A load from shared memory that other threads' atomics may race with.
 template <class T>
 __device__ __forceinline__ T load_shared(const T* address) {
@@ -134,6 +139,9 @@ inline unsigned long long load_relaxed(const unsigned long long* address) {
   return simt::load_relaxed(address);
 }
 inline void store_relaxed(int* address, int value) { simt::store_relaxed(address, value); }
+inline void store_relaxed(unsigned long long* address, unsigned long long value) {
+  simt::store_relaxed(address, value);
+}
 template <class T>
 inline T load_shared(const T* address) {
   return simt::load_relaxed(address);

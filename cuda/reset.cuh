@@ -1,14 +1,14 @@
 // Everything a search must find in its first level: distances and predecessors cleared, the source
 // at distance 0 and alone in the frontier, the state at its beginning.
 //
-// What is asked for may be in the host's memory, microseconds away: one thread a block asks for it
-// before all is cleared and needs it after. Cost: one store for four vertices (two with
-// predecessors), coalesced; where frontiers are dense, one for 32 vertices and each of the three
-// bitmaps; a barrier of the block.
+// Cost: one store for four vertices (two with predecessors), coalesced; where frontiers are dense,
+// one for 32 vertices and each of the three bitmaps; what is asked for (request.cuh), on its way
+// meanwhile; a barrier of the block.
 #pragma once
 
 #include "dense.cuh"
 #include "frontier.cuh"
+#include "request.cuh"
 #include "types.cuh"
 #include "warp_primitives.cuh"
 
@@ -38,19 +38,12 @@ class Filling {
   const unsigned threads_;
 };
 
-// What was asked for, as a block knows it from its reset on.
-__device__ __forceinline__ SearchRequest& request_of_block() {
-  __shared__ SearchRequest request;
-  return request;
-}
-
 // By every thread of the grid; a device-wide barrier comes after. Where predecessors are not
 // filled, those of the vertices that are never reached are left to unreached.cuh.
-template <class Policy, bool fills_predecessors = Policy::predecessors>
+template <class Policy, bool fills_predecessors = Policy::predecessors, class Request>
 __device__ __forceinline__ void reset(const typename Policy::Parameters& parameters,
-                                      const SearchRequest* asked) {
-  SearchRequest request = {};
-  if (threadIdx.x == 0) request = *asked;
+                                      Request asked) {
+  if (threadIdx.x == 0) asked.ask();
   const Filling filling;
   const unsigned vertices = parameters.vertices;
   filling.fill(parameters.distances, vertices, UNVISITED);
@@ -60,9 +53,9 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
   if constexpr (Policy::dense) {
     filling.fill(reinterpret_cast<int*>(bitmap(parameters, 0)), rotating_words(parameters), 0);
   }
-  if (threadIdx.x == 0) request_of_block() = request;
+  if (threadIdx.x == 0) request_of_block() = asked.answer();
   __syncthreads();
-  request = request_of_block();
+  const SearchRequest request = request_of_block();
 
   const vertex_t source = request.source;
   if (filling.fills(source, vertices)) {
@@ -99,7 +92,7 @@ __device__ __forceinline__ void reset(const typename Policy::Parameters& paramet
 template <class Policy>
 __device__ __forceinline__ void reset_search(const typename Policy::Parameters& parameters,
                                              const LaunchArguments& launch) {
-  reset<Policy>(parameters, &launch.request);
+  reset<Policy>(parameters, GivenRequest(&launch.request));
 }
 
 }  // namespace persistent_bfs

@@ -13,8 +13,8 @@ constexpr vertex_t UNVISITED = -1;
 constexpr vertex_t NO_PREDECESSOR = -1;
 constexpr vertex_t NO_VERTEX = -1;  // in a slot whose arc discovered nobody
 
-// What the host asks of one search.
-struct SearchRequest {
+// What the host asks of one search. One word of 8 bytes, the source in its low half.
+struct alignas(8) SearchRequest {
   vertex_t source;
   int max_depth;
 };
@@ -124,7 +124,9 @@ struct LaunchArguments {
   int tier_slots;  // in each block of the tier, for a frontier
   int left;        // vertices to look for a parent, after a level pulled by bitmaps
   unsigned long long explored;
-  SearchSummary* summary;  // in the host's memory, for a kernel that runs the whole search
+  // In the host's memory, for a kernel that runs the whole search:
+  const SearchRequest* asked;
+  SearchSummary* summary;
 };
 
 // The queue holds every frontier of the search one after another, so that it ends as the vertices
@@ -149,7 +151,7 @@ struct SearchParameters {
   const vertex_t* arc_sources;  // the near end of every arc, where a mapping goes by arcs
   LevelRecord* trace;
   SearchState* state;
-  const SearchRequest* request;  // in the host's memory, where a recorded graph must look for it
+  unsigned long long* request;  // the SearchRequest of a recorded search, or none: see request.cuh
   vertex_t vertices;
   int queue_capacity;
   long long arcs;

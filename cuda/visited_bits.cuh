@@ -1,4 +1,4 @@
-// Who has been visited: a bit a vertex in shared memory.
+// Who has been visited: a bit a vertex in shared memory, and how a tier comes to know it.
 #pragma once
 
 #include "bits.cuh"
@@ -24,8 +24,13 @@ struct BlockBits {
 
   __device__ __forceinline__ void set(bool wanted, vertex_t v) const { claim(wanted, v); }
 
-  static __device__ __forceinline__ int words_of(vertex_t vertices) {
+  __device__ __forceinline__ int words_of(vertex_t vertices) const {
     return static_cast<int>((static_cast<unsigned>(vertices) + WARP_SIZE - 1) / WARP_SIZE);
+  }
+
+  // The vertex of the first bit of a word of this block's.
+  __device__ __forceinline__ long long first_vertex(int word) const {
+    return static_cast<long long>(word) * WARP_SIZE;
   }
 };
 
@@ -68,10 +73,44 @@ struct ClusterBits {
     fetch_or_shared_if(mine, words.at(word >> log_blocks), bit_of(v));
   }
 
-  static __device__ __forceinline__ int words_of(vertex_t vertices, int log_blocks) {
+  __device__ __forceinline__ int words_of(vertex_t vertices) const {
     const unsigned words = (static_cast<unsigned>(vertices) + WARP_SIZE - 1) / WARP_SIZE;
     return static_cast<int>((words + (1u << log_blocks) - 1u) >> log_blocks);
   }
+
+  __device__ __forceinline__ long long first_vertex(int word) const {
+    return ((static_cast<long long>(word) << log_blocks) + rank) * WARP_SIZE;
+  }
 };
+
+// No vertex visited; by every block of the tier, before its next barrier.
+template <class Bits>
+__device__ __forceinline__ void clear(const Bits& bits, vertex_t vertices) {
+  const int words = bits.words_of(vertices);
+  for (int word = thread_in_block(); word < words; word += blockDim.x) {
+    store_shared_at(bits.words.at(word), 0);
+  }
+}
+
+// The vertices queue[begin..end) are visited.
+template <class Bits>
+__device__ __forceinline__ void visit(const Bits& bits, const vertex_t* queue, int begin,
+                                      int end) {
+  for (int i = begin + thread_in_block(); i < end; i += blockDim.x) bits.set(true, queue[i]);
+}
+
+// As the distances have it.
+template <class Bits>
+__device__ __forceinline__ void rebuild(const Bits& bits, const int* distances,
+                                        vertex_t vertices) {
+  const int lane = lane_in_warp();
+  const int words = bits.words_of(vertices);
+  for (int word = thread_in_block() / WARP_SIZE; word < words; word += blockDim.x / WARP_SIZE) {
+    const long long v = bits.first_vertex(word) + lane;
+    const bool is_visited = v < vertices && load_relaxed(distances + v) != UNVISITED;
+    const unsigned found = __ballot_sync(FULL_WARP, is_visited);
+    if (lane == 0) store_shared_at(bits.words.at(word), static_cast<int>(found));
+  }
+}
 
 }  // namespace persistent_bfs::tier

@@ -282,6 +282,33 @@ def test_without_a_gpu_a_sweep_says_in_one_line_what_is_missing(
 
 
 @emulated
+def test_deep_graphs_are_searched_with_a_cold_l2_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "opened", lambda _: ClockedDevice())
+    measure = sweep.measure
+    states: list[tuple[str, str]] = []
+
+    def noted(search: BFS, *arguments: Any, l2: str, **options: Any) -> Measurement:
+        states.append((search.config.engine, l2))
+        return measure(search, *arguments, l2=l2, **options)
+
+    monkeypatch.setattr(sweep, "measure", noted)
+    output = tmp_path / "deep.json"
+    how = ("--graph", "path:5", "--repeat", "2", "--passes", "1")
+    answer = CliRunner().invoke(sweep.main, ["deep", str(output), *how])
+    assert answer.exit_code == 0, answer.output
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["choice"] for row in rows] == list(dict(sweep.deep()))
+    assert [state for _, state in states] == ["warm", "warm", "warm", "cold"]
+    assert rows[2]["choice"] == "auto"
+    assert rows[3]["choice"] == "auto, cold L2"
+    assert [rows[3][key] for key in ("engine", "tier")] == [
+        rows[2][key] for key in ("engine", "tier")
+    ]
+
+
+@emulated
 def test_a_sweep_keeps_the_graphs_before_one_that_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

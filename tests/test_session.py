@@ -160,6 +160,7 @@ def test_memory_is_estimated_from_numbers_alone() -> None:
         "distances": 4_000,
         "queue": 4_000,
         "state": layout.SEARCH_STATE.itemsize,
+        "request": 8,
         "predecessors": 4_000,
         "trace": 1003 * 32,
     }

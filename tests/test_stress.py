@@ -11,6 +11,7 @@ from graphs import graph_file
 from persistent_bfs import BFS, read_graph
 from persistent_bfs.device import cuda_problem
 from persistent_bfs.measure import find_problem
+from persistent_bfs.reference import bfs_reference
 
 pytestmark = [
     pytest.mark.cuda,
@@ -43,3 +44,17 @@ def test_a_kronecker_graph_is_answered_alike_every_time() -> None:
             assert (result.depth, result.enqueued) == (first.depth, first.enqueued)
             np.testing.assert_array_equal(result.distances, first.distances)
         assert find_problem(graph, result) is None
+
+
+@pytest.mark.parametrize("engine", ["persistent", "graph_while"])
+def test_no_block_hears_of_another_search(engine: str) -> None:
+    """Each search begins elsewhere, or ends sooner, than the one before."""
+    graph = read_graph("words-kjv")
+    chosen = np.random.default_rng(27)
+    with BFS(graph, device="cuda", engine=engine, tiers="none") as search:
+        for source in chosen.integers(0, graph.vertices, 300).tolist():
+            limit = int(chosen.integers(0, 8))
+            expected = bfs_reference(graph, source).distances
+            np.testing.assert_array_equal(search.run(source).distances, expected)
+            within = np.where(expected > limit, -1, expected)
+            np.testing.assert_array_equal(search.run(source, max_depth=limit).distances, within)

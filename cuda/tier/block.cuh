@@ -37,35 +37,6 @@ struct Block {
   static __device__ __forceinline__ bool is_member() { return blockIdx.x == 0; }
   static __device__ __forceinline__ bool is_leader() { return thread_in_block() == 0; }
 
-  // No vertex visited; by the whole tier, before its next barrier.
-  __device__ __forceinline__ void clear(const Parameters& parameters) {
-    const int words = BlockBits::words_of(parameters.vertices);
-    for (int word = thread_in_block(); word < words; word += blockDim.x) {
-      store_shared_at(bits.words.at(word), 0);
-    }
-  }
-
-  // The vertices queue[begin..end) are visited.
-  __device__ __forceinline__ void visit(const Parameters& parameters, int begin, int end) {
-    for (int i = begin + thread_in_block(); i < end; i += blockDim.x) {
-      bits.set(true, parameters.queue[i]);
-    }
-  }
-
-  // The visited bits as the distances have them.
-  __device__ __forceinline__ void rebuild(const Parameters& parameters) {
-    const int lane = lane_in_warp();
-    const int words = BlockBits::words_of(parameters.vertices);
-    for (int word = thread_in_block() / WARP_SIZE; word < words;
-         word += blockDim.x / WARP_SIZE) {
-      const long long v = static_cast<long long>(word) * WARP_SIZE + lane;
-      const bool is_visited =
-          v < parameters.vertices && load_relaxed(parameters.distances + v) != UNVISITED;
-      const unsigned found = __ballot_sync(FULL_WARP, is_visited);
-      if (lane == 0) store_shared_at(bits.words.at(word), static_cast<int>(found));
-    }
-  }
-
   // Runs levels from `now` until the frontier is empty, too large, at the depth limit, or the host
   // wants an end; by the whole tier. The visited bits are right.
   __device__ __forceinline__ void run(const Parameters& parameters, Position now, int max_depth) {

@@ -337,6 +337,7 @@ def allocations(vertices: int, arcs: int, config: Config) -> dict[str, tuple[int
         "distances": (vertices, np.int32),
         "queue": (capacity, np.int32),
         "state": (1, layout.SEARCH_STATE),
+        "request": (1, np.uint64),
     }
     if config.counts_edges:
         needed["edge_begin"] = (capacity, np.uint32)
@@ -426,7 +427,6 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             buffer.free()
         raise
     addresses = {name: buffer.address for name, buffer in made.items()}
-    addresses["request"] = host_request.ctypes.data
     if config.dense:  # no append that goes by the arcs' places is there beside bitmaps
         addresses["part_sums"] = addresses.pop("bitmaps")
     if config.likely_parents:  # nor packed rows, which a tier reads

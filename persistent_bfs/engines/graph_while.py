@@ -22,6 +22,7 @@ class GraphWhile(Engine):
         self.graph = self.device.while_graph(self.stream, self._before, self._body, self._after)
 
     def _before(self, stream: Stream) -> None:
+        stream.copy_to_device(self.workspace["request"], self.workspace.host_request)
         stream.launch(self.program["reset_search_requested"], self.shape, self.arguments)
 
     def _body(self, stream: Stream, condition: int) -> None:

@@ -2,16 +2,18 @@
 
 All blocks stay resident and keep the loop's variables in registers; the host launches once and
 waits once. A tier runs narrow levels with one block or one cluster while the others wait. The
-kernel is launched as a graph, which takes the host less time than a cooperative launch; it reads
-what is asked for, and writes the outcome, in the host's pinned memory, so that no copy comes before
-or after it.
+kernel is launched as a graph, which takes the host less time than a cooperative launch. One block
+reads what is asked for in the host's pinned memory and tells the others, and the outcome is written
+there, so that no copy comes before or after the kernel.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from persistent_bfs import layout
 from persistent_bfs.config import TIERS
-from persistent_bfs.device.base import LaunchShape, LaunchTooLarge
+from persistent_bfs.device.base import DeviceError, LaunchShape, LaunchTooLarge
 from persistent_bfs.engines.base import Engine, Outcome
 from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 
@@ -33,7 +35,9 @@ class Persistent(Engine):
         self.shape = self._choose_shape()
         stream = self.stream
         self.summary = self.device.pinned(1, layout.SEARCH_SUMMARY)
+        self.launch.asked = self.workspace.host_request.ctypes.data
         self.launch.summary = self.summary.ctypes.data
+        self._tell_nothing()
         with stream.capture() as recorded:
             stream.launch_cooperative(self.program["search_persistent"], self.shape, self.arguments)
         self.graph = recorded()
@@ -90,10 +94,19 @@ class Persistent(Engine):
     def search(self, source: int, max_depth: int) -> Outcome:
         """As `Engine.search`."""
         self.workspace.host_request[0] = (source, max_depth)
-        self.stream.launch_graph(self.graph)
-        self.mark_end()
-        self.stream.synchronize()
+        try:
+            self.stream.launch_graph(self.graph)
+            self.mark_end()
+            self.stream.synchronize()
+        except DeviceError:
+            with suppress(DeviceError):
+                self._tell_nothing()  # or the next search's blocks would hear of this one
+            raise
         return self.outcome_of(self.summary[0])
+
+    def _tell_nothing(self) -> None:
+        """As a search leaves it that ends: see ``cuda/request.cuh``."""
+        self.stream.fill(self.workspace["request"], -1)
 
     def close(self) -> None:
         """As `Engine.close`."""

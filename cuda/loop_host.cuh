@@ -20,13 +20,15 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
                   launch.explored, state.pulling[launch.parity] != 0);
   if constexpr (Policy::padded) frontier.discovered = launch.discovered;
   if constexpr (Policy::dense) frontier.left = launch.left;
-  place_bitmap<Policy>(frontier, launch.level % 3, state.stale[launch.parity]);
+  place_bitmap<Policy>(frontier, launch.level % 3, state.news[launch.parity].stale);
   const NextFrontier next = next_frontier(parameters, launch.frontier_begin + frontier.size, 0);
   const int phase = Policy::phases > 1 ? launch.phase : 0;
   if (phase == 0 && is_grid_leader()) {
     trace_begin<Policy>(parameters, frontier);
     state.pulling[1 - launch.parity] = pulls<Policy>(parameters, frontier);
-    if constexpr (Policy::dense) state.stale[1 - launch.parity] = stale_after<Policy>(frontier);
+    if constexpr (Policy::dense) {
+      state.news[1 - launch.parity].stale = stale_after<Policy>(frontier);
+    }
   }
   if (phase == 0) {
     expand_level<Policy>(parameters, frontier, next);

@@ -15,29 +15,57 @@
 
 namespace persistent_bfs {
 
+// The state's words that say where the search stands. One thread a block reads them and tells the
+// others: reads of one address are served one after another.
+struct Standing {
+  FrontierTotals totals;
+  LevelNews news;
+  int level;
+  int begin;
+  int reached;
+  int pulling;
+  int max_depth;
+};
+
+// By the whole block.
+__device__ __forceinline__ const Standing& standing_of_block(const SearchState& state,
+                                                             int parity) {
+  __shared__ Standing of_block;
+  if (threadIdx.x == 0) {
+    const int level = state.level[parity];
+    of_block = {load_together(&state.totals[level % 3]),
+                load_together(&state.news[parity]),
+                level,
+                state.frontier_begin[parity],
+                state.reached[parity],
+                state.pulling[parity],
+                state.max_depth};
+  }
+  __syncthreads();
+  return of_block;
+}
+
 // The level a launch finds itself at.
 template <class Policy>
 struct LevelState {
+  const Standing& at;
   Frontier frontier;
-  int begin;
   SearchStatus status;
 
   __device__ __forceinline__ LevelState(const typename Policy::Parameters& parameters,
-                                        int parity) {
-    const SearchState& state = *parameters.state;
-    const int level = state.level[parity];
-    const FrontierCount count{state.totals[level % 3].count};
-    begin = state.frontier_begin[parity];
-    frontier = frontier_at(parameters, begin, count, state.totals[level % 3].largest_degree, level,
-                           state.explored[parity], state.pulling[parity] != 0);
-    if constexpr (Policy::padded) frontier.discovered = state.totals[level % 3].discovered;
-    if constexpr (Policy::dense) frontier.left = state.totals[level % 3].left;
-    place_bitmap<Policy>(frontier, level % 3, state.stale[parity]);
-    const bool over = count.vertices() == 0 || level >= state.max_depth;
-    status = !fits<Policy>(parameters, begin, count) ? QUEUE_FULL
-             : over                                  ? DONE
-             : state.stopping[parity] != 0           ? STOPPED
-                                                     : RUNNING;
+                                        int parity)
+      : at(standing_of_block(*parameters.state, parity)) {
+    const FrontierCount count{at.totals.count};
+    frontier = frontier_at(parameters, at.begin, count, at.totals.largest_degree, at.level,
+                           at.news.explored, at.pulling != 0);
+    if constexpr (Policy::padded) frontier.discovered = at.totals.discovered;
+    if constexpr (Policy::dense) frontier.left = at.totals.left;
+    place_bitmap<Policy>(frontier, at.level % 3, at.news.stale);
+    const bool over = count.vertices() == 0 || at.level >= at.max_depth;
+    status = !fits<Policy>(parameters, at.begin, count) ? QUEUE_FULL
+             : over                                     ? DONE
+             : at.news.stopping != 0                    ? STOPPED
+                                                        : RUNNING;
   }
 };
 
@@ -51,19 +79,20 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
   if (running) state.totals[(frontier.depth + 2) % 3] = {};
   if (frontier.size > 0) {
     state.depth = frontier.depth;
-    state.enqueued = (Policy::padded ? state.reached[parity] : now.begin) + frontier.discovered;
+    state.enqueued = (Policy::padded ? now.at.reached : now.at.begin) + frontier.discovered;
     trace_begin<Policy>(parameters, frontier);
   }
   state.status = now.status;
   // The host may say so at any time: what the leader hears is every thread's word of the next level.
-  state.stopping[1 - parity] = load_relaxed(&state.stop);
+  LevelNews& next = state.news[1 - parity];
+  next.stopping = load_relaxed(&state.stop);
   state.level[1 - parity] = running ? frontier.depth + 1 : frontier.depth;
-  state.frontier_begin[1 - parity] = running ? now.begin + frontier.size : now.begin;
+  state.frontier_begin[1 - parity] = now.at.begin + (running ? frontier.size : 0);
   state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);
-  if constexpr (Policy::dense) state.stale[1 - parity] = stale_after<Policy>(frontier);
-  state.explored[1 - parity] = state.explored[parity] + (running ? frontier.edges : 0);
+  if constexpr (Policy::dense) next.stale = stale_after<Policy>(frontier);
+  next.explored = now.at.news.explored + (running ? frontier.edges : 0);
   if constexpr (Policy::padded) {
-    state.reached[1 - parity] = state.reached[parity] + (running ? frontier.discovered : 0);
+    state.reached[1 - parity] = now.at.reached + (running ? frontier.discovered : 0);
   }
 }
 
@@ -76,7 +105,7 @@ __device__ __forceinline__ LevelState<Policy> run_level(
   if (phase == 0 && is_grid_leader()) pass_on<Policy>(parameters, now, launch.parity);
   if (now.status == RUNNING) {
     const NextFrontier next =
-        next_frontier(parameters, now.begin + frontier.size, (frontier.depth + 1) % 3);
+        next_frontier(parameters, now.at.begin + frontier.size, (frontier.depth + 1) % 3);
     if (phase == 0) {
       expand_level<Policy>(parameters, frontier, next);
     } else {

@@ -104,9 +104,9 @@ class PersistentSearch {
     return Tier::exists ? follows_ : now_.level > 0;
   }
 
-  // What the leader heard of the host at a level; two that take turns.
-  __device__ __forceinline__ int* stopping(int level) const {
-    return &state_.stopping[level % 2];
+  // For the next level; two that take turns.
+  __device__ __forceinline__ LevelNews& next_news() const {
+    return state_.news[1 - now_.level % 2];
   }
 
   __device__ __forceinline__ bool has_frontier() const {
@@ -117,13 +117,8 @@ class PersistentSearch {
   // of one address are served one after another, and all the grid's warps would keep each other
   // waiting for as long as a narrow level takes. Nor are registers held for what is read once.
   struct News {
-    unsigned long long count;
-    unsigned long long explored;
-    int largest_degree;
-    int discovered;
-    int left;
-    int stale;
-    int stopped;
+    FrontierTotals totals;
+    LevelNews level;
     bool has_pulled;  // at any level
   };
 
@@ -137,31 +132,22 @@ class PersistentSearch {
     if (threadIdx.x == 0) {
       News& told = news();
       if (now_.level == 0) told.has_pulled = false;
-      const FrontierTotals& totals = state_.totals[this->totals()];
-      told.count = load_relaxed(&totals.count);
-      if constexpr (Policy::counts_edges) {
-        told.largest_degree = load_relaxed(&totals.largest_degree);
-      }
-      if constexpr (Policy::padded) told.discovered = load_relaxed(&totals.discovered);
-      if constexpr (Policy::dense) {
-        told.left = load_relaxed(&totals.left);
-        told.explored = load_relaxed(&state_.explored[now_.level % 2]);
-        told.stale = load_relaxed(&state_.stale[now_.level % 2]);
-      }
-      told.stopped = now_.level > 0 ? load_relaxed(stopping(now_.level - 1)) : 0;
+      told.totals = load_together(&state_.totals[totals()]);
+      told.level = load_together(&state_.news[now_.level % 2]);
     }
     __syncthreads();
-    now_.count = {news().count};
+    now_.count = {news().totals.count};
   }
 
   __device__ __forceinline__ Frontier this_frontier() const {
     const News& told = news();
     Frontier frontier = frontier_at(parameters_, now_.begin, now_.count,
-                                    Policy::counts_edges ? told.largest_degree : 0, now_.level,
-                                    Policy::dense ? told.explored : now_.explored, pulling_);
-    if constexpr (Policy::padded) frontier.discovered = told.discovered;
-    if constexpr (Policy::dense) frontier.left = told.left;
-    place_bitmap<Policy>(frontier, totals(), Policy::dense ? told.stale : 0);
+                                    Policy::counts_edges ? told.totals.largest_degree : 0,
+                                    now_.level, Policy::dense ? told.level.explored : now_.explored,
+                                    pulling_);
+    if constexpr (Policy::padded) frontier.discovered = told.totals.discovered;
+    if constexpr (Policy::dense) frontier.left = told.totals.left;
+    place_bitmap<Policy>(frontier, totals(), Policy::dense ? told.level.stale : 0);
     return frontier;
   }
 
@@ -169,12 +155,12 @@ class PersistentSearch {
   __device__ __forceinline__ void expand(const Frontier& frontier) {
     if (is_grid_leader()) {
       // The host may say so at any time; the leader's word is the same for all.
-      store_relaxed(stopping(now_.level), load_relaxed(&state_.stop));
+      next_news().stopping = load_relaxed(&state_.stop);
       state_.totals[(totals() + 2) % 3] = {};
       if constexpr (Policy::dense) {
         // Kernels that push and pull have no registers for what each level reads once.
-        state_.explored[1 - now_.level % 2] = parameters_.arcs - frontier.unexplored;
-        state_.stale[1 - now_.level % 2] = stale_after<Policy>(frontier);
+        next_news().explored = parameters_.arcs - frontier.unexplored;
+        next_news().stale = stale_after<Policy>(frontier);
       }
     }
     if (is_grid_tracer()) trace_begin<Policy>(parameters_, frontier, !follows());
@@ -198,9 +184,9 @@ class PersistentSearch {
     now_.totals = next_totals();
     ++now_.level;
     hear();
-    stopped_ = news().stopped != 0;
+    stopped_ = news().level.stopping != 0;
     if constexpr (Policy::padded) {
-      now_.found += news().discovered;
+      now_.found += news().totals.discovered;
     } else if constexpr (keeps_found) {
       now_.found += static_cast<int>(now_.count.vertices());
     }

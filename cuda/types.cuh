@@ -33,13 +33,20 @@ enum SearchStatus : int { RUNNING = 0, DONE = 1, QUEUE_FULL = 2, STOPPED = 3 };
 // them, its edges; `largest_degree` is kept beside the edges, and only when it is large. In a
 // padded frontier `count` holds the slots, and `discovered` the vertices in them. Beside one that
 // was pulled by bitmaps, `left` vertices with an arc to them are still unvisited.
-struct FrontierTotals {
+struct alignas(16) FrontierTotals {
   unsigned long long count;
   int largest_degree;
   union {
     int discovered;
     int left;
   };
+};
+
+// What a level is told of those before it, beside its frontier's totals.
+struct alignas(16) LevelNews {
+  unsigned long long explored;  // arcs of the vertices of earlier frontiers, where counted
+  int stale;                    // what is left in the bitmap of the frontier before: see dense.cuh
+  int stopping;                 // whether the host wants an end, as the leader heard it
 };
 
 // What a search knows of itself, in device memory.
@@ -49,12 +56,11 @@ struct FrontierTotals {
 // cleared), and what moves with the level has two copies, read from one and written to the other.
 struct SearchState {
   FrontierTotals totals[3];
-  unsigned long long explored[2];  // arcs of the vertices of earlier frontiers, where counted
-  int reached[2];                  // vertices of earlier frontiers, where they are padded
+  LevelNews news[2];
+  int pulling[2];
+  int reached[2];  // vertices of earlier frontiers, where they are padded
   int frontier_begin[2];
   int level[2];
-  int pulling[2];
-  int stale[2];  // what is left in the bitmap of the frontier before: see dense.cuh
   int max_depth;
   int depth;            // deepest level with a vertex in it
   int enqueued;         // sum of the frontier sizes
@@ -62,12 +68,12 @@ struct SearchState {
   int barriers;         // device-wide barriers inside the kernel
   int blocks_finished;  // blocks through with the launch, where the last one has a duty
   int stop;             // set by the host, to end a search that takes too long
-  int stopping[2];      // the same, as a grid's leader saw it
   int turn;             // moved on by a tier when it hands the search back to the grid
   unsigned long long tier_edges;  // of the tier's last run: arcs of the frontiers it expanded,
   int tier_found;                 // vertices it discovered,
   int tier_level;                 // the level it left,
   int tier_slots;                 // and what is left of the frontier
+  int unused[3];                  // to a multiple of 16 bytes
 };
 
 // Which mapping a level was expanded with, where it is chosen level by level.

@@ -131,15 +131,16 @@ class FrontierTotals(NamedTuple):
     discovered: int
 
 
+LEVEL_NEWS = np.dtype([("explored", np.uint64), ("stale", np.int32), ("stopping", np.int32)])
+
 SEARCH_STATE = np.dtype(
     [
         ("totals", FRONTIER_TOTALS, 3),
-        ("explored", np.uint64, 2),
+        ("news", LEVEL_NEWS, 2),
+        ("pulling", np.int32, 2),
         ("reached", np.int32, 2),
         ("frontier_begin", np.int32, 2),
         ("level", np.int32, 2),
-        ("pulling", np.int32, 2),
-        ("stale", np.int32, 2),
         ("max_depth", np.int32),
         ("depth", np.int32),
         ("enqueued", np.int32),
@@ -147,12 +148,12 @@ SEARCH_STATE = np.dtype(
         ("barriers", np.int32),
         ("blocks_finished", np.int32),
         ("stop", np.int32),
-        ("stopping", np.int32, 2),
         ("turn", np.int32),
         ("tier_edges", np.uint64),
         ("tier_found", np.int32),
         ("tier_level", np.int32),
         ("tier_slots", np.int32),
+        ("unused", np.int32, 3),
     ],
     align=True,
 )

@@ -13,7 +13,9 @@ from persistent_bfs.engines.base import Engine, Outcome
 
 RECORD_WORDS = layout.LEVEL_RECORD.itemsize // 4
 SIZE_IN_RECORD = layout.LEVEL_RECORD.fields["frontier_size"][1] // 4  # type: ignore[index]
-PULLING_IN_STATE = layout.SEARCH_STATE.fields["pulling"][1] // 4  # type: ignore[index]
+# The words of the state that a level tells the next.
+NEWS_IN_STATE = layout.SEARCH_STATE.fields["news"][1] // 4  # type: ignore[index]
+NEWS_WORDS = layout.SEARCH_STATE.fields["reached"][1] // 4 - NEWS_IN_STATE  # type: ignore[index]
 
 
 class HostLoop(Engine):
@@ -87,8 +89,8 @@ class HostLoop(Engine):
         if "edge_begin" in buffers:
             stream.fill(buffers["edge_begin"], 0, count=1)
         if self.config.direction == "auto" or self.config.dense:
-            # And, behind it, what is stale of the bitmaps.
-            stream.fill(buffers["state"], 0, start=PULLING_IN_STATE, count=4)
+            # Whether the level before pulled, and what is stale of the bitmaps.
+            stream.fill(buffers["state"], 0, start=NEWS_IN_STATE, count=NEWS_WORDS)
         if self.config.dense:
             stream.fill(buffers["bitmaps"], 0)
             stream.fill(buffers["bitmaps"], 1 << source % 32, start=source // 32, count=1)

@@ -16,27 +16,34 @@
 
 namespace persistent_bfs {
 
-// A load that other threads' atomics and relaxed stores may race with: never torn, never from a
-// stale L1 line, never hoisted by the compiler, and cheaper than an atomic that returns.
+// A load from global memory that other threads' atomics and relaxed stores may race with: never
+// torn, never from a stale L1 line, never hoisted by the compiler, and cheaper than an atomic that
+// returns. That the memory is global is said, for a load that could be from anywhere is slower.
 __device__ __forceinline__ int load_relaxed(const int* address) {
   int value;
-  asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(address));
+  asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];"
+               : "=r"(value)
+               : "l"(__cvta_generic_to_global(address)));
   return value;
 }
 
 __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
   unsigned long long value;
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address));
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+               : "=l"(value)
+               : "l"(__cvta_generic_to_global(address)));
   return value;
 }
 
 __device__ __forceinline__ void store_relaxed(int* address, int value) {
-  asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(address), "r"(value));
+  asm volatile("st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(__cvta_generic_to_global(address)),
+               "r"(value));
 }
 
 __device__ __forceinline__ void store_relaxed(unsigned long long* address,
                                               unsigned long long value) {
-  asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value));
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(address)),
+               "l"(value));
 }
 
 // 16 bytes in one load, never from a stale L1 line; of what nobody writes meanwhile.

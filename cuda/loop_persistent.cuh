@@ -13,6 +13,7 @@
 #include "collect.cuh"
 #include "dense.cuh"
 #include "position.cuh"
+#include "prefetch.cuh"
 #include "reset.cuh"
 #include "step.cuh"
 #include "trace.cuh"
@@ -34,6 +35,7 @@ class PersistentSearch {
         state_(*parameters.state),
         tier_(launch.tier_slots) {
     if constexpr (Tier::exists) {
+      prefetch(parameters_.packed_rows, launch.prefetched_bytes);
       if (tier_.is_member()) tier::clear(tier_.bits, parameters_.vertices);
     }
     const ToldRequest request(launch.asked, parameters.request);

@@ -56,6 +56,22 @@ __device__ __forceinline__ T load_together(const T* address) {
   return value;
 }
 
+// Up to PREFETCHED_BYTES of global memory into L2, on the way when this returns.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr unsigned long long PREFETCHED_BYTES = 32;
+
+__device__ __forceinline__ void prefetch_piece(const void* piece, unsigned) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(piece)));
+}
+#else
+constexpr unsigned long long PREFETCHED_BYTES = 4096;
+
+__device__ __forceinline__ void prefetch_piece(const void* piece, unsigned bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(piece)),
+               "r"(bytes));
+}
+#endif
+
 // A load from shared memory that other threads' atomics may race with.
 template <class T>
 __device__ __forceinline__ T load_shared(const T* address) {
@@ -163,6 +179,8 @@ template <class T>
 inline T load_together(const T* address) {
   return *address;
 }
+constexpr unsigned long long PREFETCHED_BYTES = 4096;
+inline void prefetch_piece(const void* piece, unsigned bytes) { simt::prefetch(piece, bytes); }
 template <class T>
 inline T load_shared(const T* address) {
   return simt::load_relaxed(address);

@@ -130,6 +130,7 @@ struct LaunchArguments {
   int tier_slots;  // in each block of the tier, for a frontier
   int left;        // vertices to look for a parent, after a level pulled by bitmaps
   unsigned long long explored;
+  unsigned long long prefetched_bytes;  // of the packed rows, where they fit L2; else 0
   // In the host's memory, for a kernel that runs the whole search:
   const SearchRequest* asked;
   SearchSummary* summary;

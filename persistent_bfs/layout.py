@@ -77,6 +77,7 @@ class LaunchArguments(ctypes.Structure):
         ("tier_slots", ctypes.c_int),
         ("left", ctypes.c_int),
         ("explored", ctypes.c_ulonglong),
+        ("prefetched_bytes", ctypes.c_ulonglong),
         ("asked", ctypes.c_void_p),
         ("summary", ctypes.c_void_p),
     )

@@ -91,6 +91,9 @@ void atomic_point(void* address, std::size_t bytes);
 void relaxed_load_point(const void* address, std::size_t bytes);
 void relaxed_store_point(void* address, std::size_t bytes);
 
+// Checked as a read; nothing comes of it.
+void prefetch(const void* address, std::size_t bytes);
+
 void fence();
 void pause();  // lets others run
 void count_lane_slots(unsigned slots);

@@ -241,6 +241,8 @@ void relaxed_store_point(void* address, std::size_t bytes) {
   tell(address, bytes, space, ATOMIC | WRITE);
 }
 
+void prefetch(const void* address, std::size_t bytes) { check(address, bytes, false); }
+
 void fence() {
   if (checks_races()) run.races.clocks.fence(id_of(*run.current));
 }

@@ -21,6 +21,11 @@ from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 ONE_BLOCK_VERTICES = 8192
 
 
+# Of L2, for rows to be prefetched: since the A100 either half has copies of its own of what the
+# multiprocessors beside it read (NVIDIA A100 Tensor Core GPU Architecture, 2020, "L2 cache").
+ROWS_OF_L2 = 1 / 2
+
+
 class Persistent(Engine):
     """One cooperative kernel a search, in a graph."""
 
@@ -77,6 +82,7 @@ class Persistent(Engine):
                 f"memory a block, which has {limit:,}; use another tier, or tiers none"
             )
         self.launch.tier_slots = slots
+        self.launch.prefetched_bytes = self._bytes_to_prefetch()
         self.device.allow_shared(kernel, needed)
         resident = self.device.max_resident_blocks(
             kernel, self.config.block_threads, needed, blocks
@@ -90,6 +96,11 @@ class Persistent(Engine):
         if blocks == 1 and as_usual and vertices <= ONE_BLOCK_VERTICES:
             return LaunchShape(1, self.config.block_threads, needed)
         return self.grid(kernel.name, needed, blocks)
+
+    def _bytes_to_prefetch(self) -> int:
+        """All of the packed rows, or none where L2 has not the room; see ``cuda/prefetch.cuh``."""
+        rows, l2 = self.workspace["packed_rows"].nbytes, self.device.info.l2_bytes
+        return rows if not l2 or rows <= l2 * ROWS_OF_L2 else 0
 
     def search(self, source: int, max_depth: int) -> Outcome:
         """As `Engine.search`."""

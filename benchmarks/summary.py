@@ -225,7 +225,7 @@ def trace_table(folder: Path) -> str:
     lines += [
         "",
         f"(`trace-cost.json`: {report['device']}, driver {report['driver']}, median of "
-        f"{report['repeat']}, on and off in turn, every answer and every trace verified.)",
+        f"{searches(report)}, on and off in turn, every answer and every trace verified.)",
     ]
     return "\n".join(lines)
 

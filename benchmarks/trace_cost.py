@@ -3,17 +3,19 @@
     python benchmarks/trace_cost.py benchmarks/results/h200/trace-cost.json
 
 Two sessions, alike but for the trace, search in turn, and who is first alternates, so that neither
-a drifting clock nor a warmer cache is taken for a cost. Each searches after a third session, which
-has no trace: while the host reads one the device falls idle, and whatever search comes next is
-slower by some 20 microseconds, traced or not. A row a graph and tier, all of the persistent engine.
-Both answers are compared with the reference, and the trace with what follows from them: sizes of
-frontiers, arcs of what was pushed, times that follow each other and fit into the search. A row that
-is wrong has no time. The file is written anew after each row.
+a drifting clock nor a warmer cache is taken for a cost. They are opened anew in several passes, the
+other one first, since sessions differ by where in memory they lie. Each searches after a third
+session, which has no trace: while the host reads one the device falls idle, and whatever search
+comes next is slower by some 20 microseconds, traced or not. A row a graph and tier, all of the
+persistent engine. Both answers are compared with the reference, and the trace with what follows
+from them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into
+the search. A row that is wrong has no time. The file is written anew after each row.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +40,9 @@ from persistent_bfs.measure import (
 from persistent_bfs.reference import WrongAnswer, bfs_reference
 
 Report = dict[str, Any]
+
+# Sessions to compare, and whether they trace.
+TRACES = {"untraced": False, "traced": True}
 
 # A trace that lasts longer than its search, by more than two clocks may differ, is wrong.
 CLOCKS_DIFFER = 1.01
@@ -118,7 +123,9 @@ def _find_time_problem(levels: list[LevelTrace], tier: str, device_ms: float) ->
     return None
 
 
-def measure_case(graph: Graph, device: Device, case: Case, source: int, repeat: int) -> Report:
+def measure_case(
+    graph: Graph, device: Device, case: Case, source: int, repeat: int, passes: int = 1
+) -> Report:
     """Measure one case with the trace and without.
 
     Raises
@@ -129,32 +136,26 @@ def measure_case(graph: Graph, device: Device, case: Case, source: int, repeat: 
         The tier is not to be had.
     """
     expected = bfs_reference(graph, source).distances
-    how: Report = {"engine": "persistent", "tiers": case.tiers}
-    samples: dict[str, list[float]] = {"untraced": [], "traced": []}
+    samples: dict[str, list[float]] = {label: [] for label in TRACES}
+    shapes: dict[str, str] = {}
     results: dict[str, BFSResult] = {}
-    with (
-        BFS(graph, device=device, **how) as before,
-        BFS(graph, device=device, **how) as untraced,
-        BFS(graph, device=device, **how, trace=True) as traced,
-    ):
-        both = [("untraced", untraced), ("traced", traced)]
-        searches = 1 + WARM_UPS + repeat
-        for number in range(searches):
-            for label, session in both if number % 2 else both[::-1]:
-                before.run(source)
-                results[label] = session.run(source)
-            if number in (0, searches - 1):
-                for label, result in results.items():
-                    problem = find_problem(graph, result, expected=expected)
-                    if problem is None and label == "traced":
-                        problem = find_trace_problem(graph, result, expected)
-                    if problem is not None:
-                        raise WrongAnswer(f"{label}: {problem}")
-            if number > WARM_UPS:
-                for label, result in results.items():
-                    if result.device_ms is not None:
-                        samples[label].append(result.device_ms)
-        shapes = {label: session.shape for label, session in both}
+    for number in range(passes):
+        with ExitStack() as together:
+            before, *both = (
+                together.enter_context(
+                    BFS(
+                        graph,
+                        device=device,
+                        engine="persistent",
+                        tiers=case.tiers,
+                        trace=TRACES.get(label, False),
+                    )
+                )
+                for label in ("before", *turned(number))
+            )
+            sessions = dict(zip(turned(number), both, strict=True))
+            results = _search_in_turn(graph, source, expected, before, sessions, repeat, samples)
+            shapes = {label: session.shape for label, session in sessions.items()}
     last = results["traced"]
     row: Report = {
         "tier": last.tier,
@@ -179,6 +180,41 @@ def measure_case(graph: Graph, device: Device, case: Case, source: int, repeat: 
     return row
 
 
+def turned(number: int) -> tuple[str, ...]:
+    """Both kinds of session, in an order that alternates."""
+    return tuple(TRACES)[:: -1 if number % 2 else 1]
+
+
+def _search_in_turn(
+    graph: Graph,
+    source: int,
+    expected: npt.NDArray[np.int32],
+    before: BFS,
+    sessions: dict[str, BFS],
+    repeat: int,
+    samples: dict[str, list[float]],
+) -> dict[str, BFSResult]:
+    """The last results of one pass; its times are added to ``samples``."""
+    results: dict[str, BFSResult] = {}
+    searches = 1 + WARM_UPS + repeat
+    for number in range(searches):
+        for label in turned(number + 1):
+            before.run(source)
+            results[label] = sessions[label].run(source)
+        if number in (0, searches - 1):
+            for label, result in results.items():
+                problem = find_problem(graph, result, expected=expected)
+                if problem is None and label == "traced":
+                    problem = find_trace_problem(graph, result, expected)
+                if problem is not None:
+                    raise WrongAnswer(f"{label}: {problem}")
+        if number > WARM_UPS:
+            for label, result in results.items():
+                if result.device_ms is not None:
+                    samples[label].append(result.device_ms)
+    return results
+
+
 def describe(row: Report) -> str:
     """A row in one line."""
     start = f"{row['graph']:34} {row['tiers']:8}"
@@ -199,12 +235,19 @@ def describe(row: Report) -> str:
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
-    default=30,
+    default=12,
     show_default=True,
-    help="Timed searches with the trace, and without.",
+    help="Timed searches with the trace, and without, in a pass.",
+)
+@click.option(
+    "--passes",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Times that both sessions are opened anew.",
 )
 @click.option("--device", "where", default="cuda", show_default=True)
-def main(output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
+def main(output: Path, names: tuple[str, ...], repeat: int, passes: int, where: str) -> None:
     """Measure what the trace costs and write it to OUTPUT."""
     rows: list[Report] = []
     with opened(where) as device:
@@ -214,6 +257,7 @@ def main(output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
             "clocks": describe_clocks(device.info),
             "environment": describe_environment(device.info),
             "repeat": repeat,
+            "passes": passes,
             "rows": rows,
         }
         for case in cases_of(names):
@@ -224,7 +268,7 @@ def main(output: Path, names: tuple[str, ...], repeat: int, where: str) -> None:
             source = int(graph.degrees.argmax()) if case.source is None else case.source
             row: Report = {"graph": graph.name, "source": source, "tiers": case.tiers}
             try:
-                row |= measure_case(graph, device, case, source, repeat)
+                row |= measure_case(graph, device, case, source, repeat, passes)
             except (WrongAnswer, RepeatedDiscovery) as wrong:
                 row |= {"verified": False, "problem": str(wrong)}
             except (ValueError, RuntimeError) as error:

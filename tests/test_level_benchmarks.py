@@ -138,6 +138,23 @@ def test_both_are_timed_in_turn_and_warm_ups_are_not(searched: list[bool]) -> No
     assert line.endswith("2.0000 ms, traced 2.1000: +5.0 %, +20000.0 ns a level")
 
 
+def test_each_pass_opens_its_sessions_anew(
+    searched: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[bool] = []
+    begin = Timed.__init__
+
+    def noted(self: Timed, graph: Graph, **how: Any) -> None:
+        opened.append(how["trace"])
+        begin(self, graph, **how)
+
+    monkeypatch.setattr(Timed, "__init__", noted)
+    row = trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3", "none"), 0, 3, 2)
+    assert opened == [False, False, True, False, True, False]  # the one before both, then the two
+    assert len(searched) == 2 * 24
+    assert row["samples"] == {"untraced": [2.0] * 6, "traced": [2.1] * 6}
+
+
 def test_a_search_that_is_wrong_is_not_timed(
     searched: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,8 @@ MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 
 # Threads a multiprocessor whose registers suffice for kernels that both push and pull by bitmaps:
 # 64 a thread. More registers would leave fewer threads to wait for memory; what is there for study,
-# and a block a vertex, which no search by bitmaps is quick with, are given them, lest they spill.
+# a block a vertex, which no search by bitmaps is quick with, and what has predecessors and a trace
+# to write as well, are given them, lest they spill.
 RESIDENT_THREADS, RESIDENT_FOR_STUDY = 1024, 768
 
 # The same for kernels that only push, when they are traced: they take 48 registers or fewer
@@ -685,6 +686,7 @@ class Config:
                 row.by_frontier
                 and row.lanes != A_BLOCK
                 and (self.program.cooperative or not self.trace)
+                and not (self.predecessors and self.trace)
             )
             threads = RESIDENT_THREADS if usual else RESIDENT_FOR_STUDY
         elif self.dense or self.packed_rows:

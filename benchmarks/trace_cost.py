@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import numpy.typing as npt
-from sweep import load
+from sweep import load, turned
 from wide import opened, spread, text
 
 from persistent_bfs import BFS, BFSResult, Graph, LevelTrace
@@ -136,24 +136,17 @@ def measure_case(
         The tier is not to be had.
     """
     expected = bfs_reference(graph, source).distances
+    how: Report = {"engine": "persistent", "tiers": case.tiers}
     samples: dict[str, list[float]] = {label: [] for label in TRACES}
     shapes: dict[str, str] = {}
     results: dict[str, BFSResult] = {}
     for number in range(passes):
         with ExitStack() as together:
             before, *both = (
-                together.enter_context(
-                    BFS(
-                        graph,
-                        device=device,
-                        engine="persistent",
-                        tiers=case.tiers,
-                        trace=TRACES.get(label, False),
-                    )
-                )
-                for label in ("before", *turned(number))
+                together.enter_context(BFS(graph, device=device, **how, trace=traces))
+                for traces in (False, *(TRACES[label] for label in in_turn(number)))
             )
-            sessions = dict(zip(turned(number), both, strict=True))
+            sessions = dict(zip(in_turn(number), both, strict=True))
             results = _search_in_turn(graph, source, expected, before, sessions, repeat, samples)
             shapes = {label: session.shape for label, session in sessions.items()}
     last = results["traced"]
@@ -180,9 +173,9 @@ def measure_case(
     return row
 
 
-def turned(number: int) -> tuple[str, ...]:
+def in_turn(number: int) -> tuple[str, ...]:
     """Both kinds of session, in an order that alternates."""
-    return tuple(TRACES)[:: -1 if number % 2 else 1]
+    return turned(tuple(TRACES), number % 2, 2)
 
 
 def _search_in_turn(
@@ -198,7 +191,7 @@ def _search_in_turn(
     results: dict[str, BFSResult] = {}
     searches = 1 + WARM_UPS + repeat
     for number in range(searches):
-        for label in turned(number + 1):
+        for label in in_turn(number + 1):
             before.run(source)
             results[label] = sessions[label].run(source)
         if number in (0, searches - 1):

@@ -27,8 +27,8 @@ struct Standing {
   int max_depth;
 };
 
-// By the whole block. The first barrier is for compute-sanitizer's racecheck, to which the launches of
-// a WHILE node's body are one kernel, so that each writes what the one before has read.
+// By the whole block. The first barrier is for compute-sanitizer's racecheck, to which the launches
+// of a WHILE node's body are one kernel, so that each writes what the one before has read.
 __device__ __forceinline__ const Standing& standing_of_block(const SearchState& state,
                                                              int parity) {
   __shared__ Standing of_block;

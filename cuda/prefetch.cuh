@@ -2,8 +2,8 @@
 //
 // A search finds L2 full of something else if it is the first of its graph, or if others came
 // between; then each narrow level waits for the slowest of its rows to come from DRAM. All of them
-// together take DRAM a few microseconds. Cost: an instruction for each piece, whose end nobody waits
-// for, and that rate of DRAM beside the reset and the first levels. Source: this project's own.
+// together take DRAM a few microseconds. Cost: an instruction for each piece, whose end nobody
+// waits for, and that rate of DRAM beside the reset and the first levels. Source: this project's own.
 #pragma once
 
 #include "platform.cuh"

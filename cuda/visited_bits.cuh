@@ -1,4 +1,5 @@
-// Who has been visited: a bit a vertex in shared memory, and how a tier comes to know it.
+// Who has been visited: a bit a vertex in shared memory, and how a tier comes to know it. Cost: below
+// each; from distances, one read of all. Source: the visited bitmap is common practice.
 #pragma once
 
 #include "bits.cuh"

@@ -20,7 +20,6 @@ from persistent_bfs.tiers import cluster_sizes, shared_bytes, slots_that_fit
 # So few vertices one block clears and searches in less time than a grid takes to meet.
 ONE_BLOCK_VERTICES = 8192
 
-
 # Of L2, for rows to be prefetched: since the A100 either half has copies of its own of what the
 # multiprocessors beside it read (NVIDIA A100 Tensor Core GPU Architecture, 2020, "L2 cache").
 ROWS_OF_L2 = 1 / 2

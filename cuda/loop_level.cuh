@@ -6,6 +6,9 @@
 // its leader writes the other, so that no thread can read what another has already moved on.
 // A launch that finds the search over passes the state on unchanged and returns at once. Launches
 // of one level's phases read the same copy; the first of them passes the state on.
+//
+// As nodes of a graph the launches are dependent ones: the blocks of a level are put in their places
+// while the level in front runs, and wait there for its end.
 #pragma once
 
 #include "dense.cuh"
@@ -101,6 +104,8 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
 template <class Policy>
 __device__ __forceinline__ LevelState<Policy> run_level(
     const typename Policy::Parameters& parameters, const LaunchArguments& launch) {
+  let_next_grid_begin();
+  wait_for_grid_in_front();
   const LevelState<Policy> now(parameters, launch.parity);
   const Frontier& frontier = now.frontier;
   const int phase = Policy::phases > 1 ? launch.phase : 0;

@@ -72,6 +72,22 @@ __device__ __forceinline__ void prefetch_piece(const void* piece, unsigned bytes
 }
 #endif
 
+// For kernels whose blocks may be there before the grid in front has ended (programmatic dependent
+// launch). The first lets the blocks of the next grid come as soon as every block of this one has
+// said so; the second waits until the grid in front is over and what it wrote can be seen. In other
+// launches, and on GPUs before sm_90, which have none of that kind, neither does anything.
+__device__ __forceinline__ void let_next_grid_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+__device__ __forceinline__ void wait_for_grid_in_front() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // A load from shared memory that other threads' atomics may race with.
 template <class T>
 __device__ __forceinline__ T load_shared(const T* address) {
@@ -181,6 +197,8 @@ inline T load_together(const T* address) {
 }
 constexpr unsigned long long PREFETCHED_BYTES = 4096;
 inline void prefetch_piece(const void* piece, unsigned bytes) { simt::prefetch(piece, bytes); }
+inline void let_next_grid_begin() {}
+inline void wait_for_grid_in_front() { simt::wait_for_grid_in_front(); }
 template <class T>
 inline T load_shared(const T* address) {
   return simt::load_relaxed(address);

@@ -121,7 +121,10 @@ class EngineChoice:
     ``loop`` is the header that defines the kernels named in ``kernels``, each the C++ function
     of the same name; ``cooperative`` says whether they synchronise their grid, ``block_threads``
     how many threads a block suit them, ``tiers`` whether narrow levels may be given to a tier;
-    ``arguments`` is the C++ struct a launch takes beside the parameters.
+    ``arguments`` is the C++ struct a launch takes beside the parameters. ``levels_per_launch`` are
+    the levels it issues before anyone looks whether there are more: on graphs of many narrow
+    levels, and on others, which end after a few (``docs/performance.md`` has what was measured);
+    None for one that knows at every level.
     """
 
     name: str
@@ -132,6 +135,7 @@ class EngineChoice:
     block_threads: int = 256
     tiers: bool = False
     while_nodes: bool = False
+    levels_per_launch: tuple[int, int] | None = None
     arguments: str = "LaunchArguments"
 
 
@@ -150,22 +154,27 @@ ENGINES: Mapping[str, EngineChoice] = _table(
         "host_batched",
         "loop_level.cuh",
         ("reset_search", "search_level"),
-        "K launches, then one look: a launch a level, a host round trip every K",
+        "K launches, then one look: a launch a level, a host round trip every K (32 on deep "
+        "graphs, 16 on others)",
+        levels_per_launch=(32, 16),
     ),
     EngineChoice(
         "graph_unrolled",
         "loop_level.cuh",
         ("reset_search", "search_level"),
         "K levels recorded once in a CUDA Graph, replayed until done: no launch from the host "
-        "a level, up to K - 1 empty levels at the end",
+        "a level, up to K - 1 empty levels at the end (K: 64 on deep graphs, 16 on others)",
+        levels_per_launch=(64, 16),
     ),
     EngineChoice(
         "graph_while",
         "loop_while.cuh",
         ("reset_search_requested", "search_level", "search_level_while"),
         "a conditional WHILE node repeats the level: one launch a search, no look; needs driver "
-        "12.4, and each turn of the node costs more than a plain graph node",
+        "12.4, and each turn of the node costs more than a plain graph node, so one runs 16 levels "
+        "on deep graphs, 8 on others",
         while_nodes=True,
+        levels_per_launch=(16, 8),
     ),
     EngineChoice(
         "persistent",
@@ -194,6 +203,7 @@ PRIMITIVES = EngineChoice(
     "primitives/primitives.cuh",
     (
         "empty_kernel",
+        "empty_dependent",
         "count_turn",
         "sync_grid",
         "sync_grid_own",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,17 @@ def suitable_frontier(graph: Graph, config: Config) -> str | None:
     return form
 
 
+def is_narrow(graph: Graph) -> bool:
+    """Whether ``graph`` has many narrow levels and no long rows, by a look at it."""
+    return graph.max_degree <= TIERED_DEGREE and looks_deep(graph)
+
+
+def suitable_levels(engine: str, graph: Graph) -> int | None:
+    """Levels that ``engine`` had better issue before anyone looks; None if it always knows."""
+    levels = ENGINES[engine].levels_per_launch
+    return levels and levels[0 if is_narrow(graph) else 1]
+
+
 def configure(
     graph: Graph,
     *,
@@ -172,7 +184,7 @@ def with_tier(
     tier, why = choose_tier(
         tiers,
         vertices=graph.vertices,
-        narrow=graph.max_degree <= TIERED_DEGREE and looks_deep(graph),
+        narrow=is_narrow(graph),
         direction=config.direction,
         claim=config.claim,
         append=config.append,
@@ -371,6 +383,8 @@ class BFS:
 
     def _prepare(self, device: Device, graph: Graph, options: EngineOptions) -> None:
         config = self.config
+        levels = options.levels_per_launch or suitable_levels(config.engine, self.graph)
+        options = replace(options, levels_per_launch=levels)
         self._workspace = make_workspace(device, graph, config)
         self.stream = device.stream()
         self._engine = engine_class(config.engine)(
@@ -381,6 +395,11 @@ class BFS:
     def shape(self) -> str:
         """The launch geometry, in words; empty where each launch has its own."""
         return str(getattr(self._engine, "shape", ""))
+
+    @property
+    def levels_per_launch(self) -> int:
+        """Levels issued before anyone looks whether there are more; 1 for one that always knows."""
+        return 1 if self._engine is None else self._engine.levels_per_launch
 
     def run(self, source: int, *, max_depth: int | None = None) -> BFSResult:
         """Search from ``source``.

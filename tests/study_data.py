@@ -15,7 +15,6 @@ from persistent_bfs.study.run import (
     keep_two_timelines,
     rounded,
 )
-from persistent_bfs.study.sweeps import BATCHES
 
 Row = dict[str, Any]
 
@@ -46,7 +45,7 @@ POINTS: dict[str, list[tuple[Row, float]]] = {
     "graph_issue": [({"nodes": n}, 3.0) for n in (1, 10, 100)],
     "graph_completion": [({"nodes": n}, 8.0 + 1.5 * n) for n in (1, 10, 100)],
     "graph_device": [({"nodes": n}, 2.0 + 1.5 * n) for n in (1, 10, 100)],
-    "while_turn": [({"nodes": n}, 4.0 + n) for n in (1, 4)],
+    "while_turn": [({"nodes": n}, 4.0 + n) for n in (1, 16)],
     "grid_sync": [({"blocks": b, "threads": 256}, 1.0) for b in (1, 33, 132)],
     "own_barrier": [({"blocks": b, "threads": 256}, 1.2) for b in (1, 33, 132)],
     "cluster_barrier": [({"blocks": b, "threads": 256}, 0.2 + 0.01 * b) for b in (2, 16)],
@@ -64,6 +63,12 @@ def cost(engine: str) -> tuple[float, float, float]:
     return COSTS.get(engine, OTHER)
 
 
+def batch_of(engine: str) -> int:
+    """Levels that it issues at once, of a deep graph."""
+    levels = ENGINES[VARIANTS[engine]["engine"]].levels_per_launch
+    return levels[0] if levels else 1
+
+
 def blocks_of(edges: int) -> int:
     """Blocks of the grid for a graph of so many arcs: as many as it has use for."""
     return min(max(BLOCKS, edges // 16_384), 5 * BLOCKS)
@@ -74,7 +79,7 @@ def true_time(shape: Row, engine: str) -> float:
     fixed, level, edge = cost(engine)
     levels, edges = shape["levels"], shape["edges"]
     further = FURTHER_BLOCKS.get(engine, 0.0) * (blocks_of(edges) - BLOCKS)
-    batch = BATCHES.get(engine, 1)
+    batch = batch_of(engine)
     empty = EMPTY_LEVELS.get(engine, 0.0) * (-(-levels // batch) * batch - levels)
     return fixed + levels * (level + further) + empty + edges * edge
 
@@ -125,7 +130,7 @@ def search(shape: Row, engine: str, noise: float, rng: random.Random, repeat: in
         "launches": levels if host else 1,
         "host_syncs": levels if host else 1,
         "barriers": levels + 1 if choice.cooperative else 0,
-        "batch": BATCHES.get(engine, 1),
+        "batch": batch_of(engine),
         "counts": None,
         "device_ms": samples,
         "wall_ms": [sample + 0.01 for sample in samples],

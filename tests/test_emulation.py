@@ -65,10 +65,13 @@ class Bench:
             self.stream.copy_to_device(buffer, host)
         return buffer
 
-    def launch(self, name, out, *, array=None, n=0, blocks=1, threads=32, shared=0, grid=False):
+    def launch(
+        self, name, out, *, array=None, n=0, blocks=1, threads=32, shared=0, grid=False, early=False
+    ):
         source = None if array is None else self.device.upload(np.asarray(array, np.int32), "in")
         arguments = Arguments(source.address if source else None, out.address, n, 0)
         launch = self.stream.launch_cooperative if grid else self.stream.launch
+        launch = self.stream.launch_dependent if early else launch
         shape = LaunchShape(blocks, threads, shared)
         launch(self.kernel(name), shape, KernelArguments(arguments))
 
@@ -304,6 +307,29 @@ def test_grid_sync_needs_a_cooperative_launch(any_bench):
     message = any_bench.error("not_cooperative", blocks=2)
     assert "grid sync" in message
     assert "not cooperative" in message
+
+
+def test_a_dependent_launch_waits_for_the_grid_in_front(any_bench):
+    for early in (True, False):
+        out = any_bench.run("wait_and_count", [0], blocks=3, threads=40, early=early)
+        assert out == [120]
+
+
+def test_memory_before_the_wait_for_the_grid_in_front(any_bench):
+    message = any_bench.error("count_before_waiting", blocks=2, threads=64, early=True)
+    assert "thread 7 (warp 0, lane 7): touches global memory before it waits" in message
+    message = any_bench.error("read_before_waiting", array=np.ones(32), early=True)
+    assert "touches global memory before it waits for the grid in front" in message
+    # In other launches there is nothing to wait for.
+    assert any_bench.run("count_before_waiting", [0], blocks=2, threads=64) == [128]
+    assert any_bench.run("read_before_waiting", [0], array=np.ones(32)) == [32]
+
+
+def test_threads_that_never_wait_for_the_grid_in_front(any_bench):
+    message = any_bench.error("some_never_wait", threads=64, early=True)
+    assert "(warp 1, lane " in message
+    assert "returned, and did not wait for the grid in front" in message
+    assert any_bench.run("some_never_wait", [0], threads=40, early=True) == [40]
 
 
 @pytest.mark.parametrize("kernel", ["divergent_barrier", "divergent_votes"])

@@ -30,11 +30,17 @@ from persistent_bfs.config import Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
-from persistent_bfs.engines.base import memory_needed
+from persistent_bfs.engines.base import EngineOptions, memory_needed
 from persistent_bfs.graph import plan_offsets
 from persistent_bfs.layout import EVEN_DEGREE
 from persistent_bfs.measure import Timing, find_problem, harmonic_mean, measure
-from persistent_bfs.session import choose_advance, choose_engine, configure, looks_deep
+from persistent_bfs.session import (
+    choose_advance,
+    choose_engine,
+    configure,
+    looks_deep,
+    suitable_levels,
+)
 
 SESSION = sys.modules[BFS.__module__]
 
@@ -365,6 +371,25 @@ def test_a_look_at_the_first_levels_tells_deep_from_wide() -> None:
         assert not looks_deep(read_graph(spec)), spec
 
 
+@pytest.mark.parametrize(
+    ("engine", "deep", "wide"),
+    [
+        ("host_loop", None, None),
+        ("host_batched", 32, 16),
+        ("graph_unrolled", 64, 16),
+        ("graph_while", 16, 8),
+        ("persistent", None, None),
+    ],
+)
+def test_so_many_levels_are_issued_as_suit_the_graph(
+    engine: str, deep: int | None, wide: int | None
+) -> None:
+    for spec in ("path:10000", "grid:300x300"):
+        assert suitable_levels(engine, read_graph(spec)) == deep, spec
+    for spec in ("words-kjv", "star:3000", "random:20000:60000"):
+        assert suitable_levels(engine, read_graph(spec)) == wide, spec
+
+
 needs_emulation = pytest.mark.skipif(
     emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
 )
@@ -617,3 +642,26 @@ def test_time_limits_that_are_none_are_refused(seconds: object) -> None:
 def test_a_search_in_time_is_not_stopped(device: Device) -> None:
     with BFS(read_graph("path:99"), device=device, time_limit=60) as search:
         assert find_problem(search.graph, search.run(5)) is None
+
+
+@needs_emulation
+@pytest.mark.parametrize(
+    ("engine", "asked", "issued"),
+    [
+        ("host_batched", None, 16),
+        ("graph_unrolled", None, 16),
+        ("graph_while", None, 8),
+        ("graph_while", 5, 6),
+        ("graph_unrolled", 1, 2),
+        ("host_loop", 5, 1),
+        ("persistent", None, 1),
+    ],
+)
+def test_a_session_says_how_many_levels_it_issues(
+    engine: str, asked: int | None, issued: int
+) -> None:
+    options = EngineOptions(levels_per_launch=asked)
+    with BFS(read_graph("star:90"), engine=engine, device="emulated", options=options) as search:
+        assert search.levels_per_launch == issued
+    with BFS(read_graph("star:90"), device="reference") as search:
+        assert search.levels_per_launch == 1

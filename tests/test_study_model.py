@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import random
 from itertools import pairwise
 from typing import Any
@@ -263,14 +264,46 @@ def test_a_level_is_split_by_what_the_engine_does_between_two() -> None:
         assert split.rest == pytest.approx(split.level - split.barrier - split.loads)
     assert analysis.splits[model.BASELINE].barrier == pytest.approx(17, rel=0.02)
     (turning,) = [name for name, row in ENGINES.items() if row.while_nodes]
-    # A turn of four nodes was measured; where none was, it is one of one node and three nodes more.
-    assert analysis.splits[turning].barrier == pytest.approx((4.0 + 4) / 4, rel=0.02)
+    # A turn of so many nodes was measured; where none was, it is one of one node and some more.
+    assert analysis.splits[turning].barrier == pytest.approx((4.0 + 16) / 16, rel=0.02)
     for row in study["primitives"]:
         if row["primitive"] == "while_turn":
             row["points"] = row["points"][:1]
     analysis = analyse(study)
     assert analysis is not None
-    assert analysis.splits[turning].barrier == pytest.approx((3 * 1.5 + 5.0) / 4, rel=0.02)
+    assert analysis.splits[turning].barrier == pytest.approx((15 * 1.5 + 5.0) / 16, rel=0.02)
+
+
+def test_what_a_level_costs_is_read_off_searches_without_empty_levels() -> None:
+    def rows(*levels: int) -> list[dict[str, Any]]:
+        # Two microseconds a level, and as much for each that is issued past the end.
+        issued = [16 * -(-count // 16) for count in levels]
+        return [
+            {"levels": count, "batch": 16, "device_ms": [0.1 + 2e-3 * all_of_them] * 5}
+            for count, all_of_them in zip(levels, issued, strict=True)
+        ]
+
+    assert model.level_slope(rows(1, 2, 4, 8, 16, 32)) == pytest.approx(2.0)
+    # With one such search only, all have to do.
+    assert model.level_slope(rows(2, 4, 8, 16)) == pytest.approx(0.0)
+
+
+def test_a_node_costs_what_a_dependent_one_does_where_that_was_measured() -> None:
+    study = made_study(noise=0.0)
+    analysis = analyse(study)
+    assert analysis is not None
+    assert analysis.splits["graph_unrolled"].barrier == pytest.approx(1.5, rel=0.02)
+    for row in list(study["primitives"]):
+        if row["primitive"] in ("graph_device", "while_turn"):
+            half = copy.deepcopy(row)
+            half["primitive"] = row["primitive"].replace("_device", "") + "_dependent"
+            for point in half["points"]:
+                point["samples"] = [sample / 2 for sample in point["samples"]]
+            study["primitives"].append(half)
+    analysis = analyse(study)
+    assert analysis is not None
+    assert analysis.splits["graph_unrolled"].barrier == pytest.approx(0.75, rel=0.02)
+    assert analysis.splits["graph_while"].barrier == pytest.approx((4.0 + 16) / 16 / 2, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ struct SimtLaunch {
   std::uint32_t resident_blocks;  // blocks that run side by side, whole clusters; 0: all
   std::uint32_t cluster;          // blocks of a cluster
   std::uint32_t schedule;
+  std::uint32_t dependent;  // its threads have to wait for the grid in front
   std::uint64_t seed;
   std::uint64_t launch_index;  // with the seed, starts the random numbers
   std::uint64_t point_limit;   // scheduling points after which a launch counts as livelocked

@@ -94,6 +94,9 @@ void relaxed_store_point(void* address, std::size_t bytes);
 // Checked as a read; nothing comes of it.
 void prefetch(const void* address, std::size_t bytes);
 
+// In a launch that may begin early a thread has to before it touches global memory.
+void wait_for_grid_in_front();
+
 void fence();
 void pause();  // lets others run
 void count_lane_slots(unsigned slots);

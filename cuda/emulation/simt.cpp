@@ -35,6 +35,11 @@ __attribute__((noinline)) static void check_peer(const char* address, std::size_
     fail_access(address, bytes, write);
 }
 
+__attribute__((noinline)) static void check_waited() {
+  if (run.current->is_early)
+    fail_here("touches global memory before it waits for the grid in front");
+}
+
 static inline Space check(const void* pointer, std::size_t bytes, bool write) {
   const char* const address = static_cast<const char*>(pointer);
   if (static_cast<std::size_t>(address - run.stack) < STACK_BYTES) return Space::local;
@@ -49,6 +54,7 @@ static inline Space check(const void* pointer, std::size_t bytes, bool write) {
   }
   if (!run.memory.allows(reinterpret_cast<std::uint64_t>(address), bytes, write))
     fail_access(address, bytes, write);
+  if (__builtin_expect(run.early != 0, false)) check_waited();
   return Space::global;
 }
 
@@ -96,6 +102,8 @@ static std::size_t static_bytes() { return (run.library->shared_bytes + 15) / 16
 [[noreturn]] static void finish() {
   Fiber& self = *run.current;
   Block& block = *self.block;
+  // Whoever returns early lets the next grid go on before the one in front is over.
+  if (self.is_early) fail_here("returned, and did not wait for the grid in front");
   self.returned = true;
   self.warp->live &= ~(1u << self.lane());
   if (const Fiber* other = waits_for_lane(self))
@@ -138,6 +146,7 @@ static void run_wave(unsigned first_block, unsigned blocks) {
   run.parked.reset(fibers);
   run.alive = fibers;
   run.grid_arrived = 0;
+  run.early = run.launch->dependent ? fibers : 0;
   run.arena_bytes = static_bytes() + run.launch->dynamic_shared_bytes;
   run.arena_stride = (run.arena_bytes + LINE - 1) / LINE * LINE + LINE;
   run.arenas.assign(blocks * run.arena_stride + LINE, static_cast<char>(POISON));
@@ -164,6 +173,7 @@ static void run_wave(unsigned first_block, unsigned blocks) {
       fiber.warp = &run.warps[b * warps + thread / WARP];
       fiber.warp->live |= 1u << thread % WARP;
       fiber.thread = thread;
+      fiber.is_early = run.launch->dependent;
       run.ready.insert(id);
     }
   }
@@ -242,6 +252,11 @@ void relaxed_store_point(void* address, std::size_t bytes) {
 }
 
 void prefetch(const void* address, std::size_t bytes) { check(address, bytes, false); }
+
+void wait_for_grid_in_front() {
+  run.early -= run.current->is_early;
+  run.current->is_early = false;
+}
 
 void fence() {
   if (checks_races()) run.races.clocks.fence(id_of(*run.current));

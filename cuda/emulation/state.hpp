@@ -31,6 +31,7 @@ struct Fiber {
   Warp* warp;
   unsigned thread;
   bool returned = false;
+  bool is_early = false;  // has yet to wait for the grid in front
 
   // What it waits for, where, and what it brought along.
   Operation waits = Operation::none;
@@ -126,6 +127,7 @@ struct Run {
   Stacks stacks;
   unsigned alive = 0;         // threads that have not returned
   unsigned grid_arrived = 0;  // threads at a grid barrier
+  unsigned early = 0;         // threads that have yet to wait for the grid in front
 
   // Where to go when the wave is over, and what to say if it went wrong.
   void* host_stack_pointer = nullptr;

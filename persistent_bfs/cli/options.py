@@ -198,7 +198,12 @@ search_options = options(
     click.option(
         "--block-queue", type=AT_LEAST_1, default=1024, help="Size of the block append's."
     ),
-    click.option("--levels-per-launch", type=AT_LEAST_1, help="Levels between two looks."),
+    click.option(
+        "--levels-per-launch",
+        type=AT_LEAST_1,
+        help="Levels between two looks (host_batched, graph_unrolled, graph_while); by default "
+        "what suits the graph.",
+    ),
     click.option(
         "--tier-slots", type=click.IntRange(min=2), help="Slots of a tier's block for a frontier."
     ),

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +75,16 @@ class DeviceInfo:
     pci_bus_id: str = ""
     warp_size: int = 32
     clusters: int = 1
+    dependent_nodes: bool = False  # of graphs, begun while the one in front still runs
+    dependent_in_while: bool = False  # the same in a WHILE node's body
+
+
+class LaunchKind(Enum):
+    """How the blocks of a launch stand to each other, and to the launch in front of it."""
+
+    PLAIN = "plain"
+    COOPERATIVE = "cooperative"
+    DEPENDENT = "dependent"
 
 
 class LaunchShape(NamedTuple):
@@ -190,15 +201,29 @@ class Stream(ABC):
 
     def launch(self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments) -> None:
         """Launch ``kernel``; its arguments are copied before this returns."""
-        self._launch(kernel, shape, arguments, cooperative=False)
-        if not self._recording:
-            self.counters.launches += 1
+        self._count_launch(kernel, shape, arguments, LaunchKind.PLAIN)
 
     def launch_cooperative(
         self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments
     ) -> None:
         """Launch ``kernel`` with all its blocks resident, so that it may synchronise its grid."""
-        self._launch(kernel, shape, arguments, cooperative=True)
+        self._count_launch(kernel, shape, arguments, LaunchKind.COOPERATIVE)
+
+    def launch_dependent(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments
+    ) -> None:
+        """Launch ``kernel``, whose threads wait by themselves for the kernel in front of it.
+
+        Recorded behind another kernel, on a device that can (``DeviceInfo.dependent_nodes``), its
+        blocks come to their multiprocessors while that one still runs; else as `launch`. Source:
+        "Programmatic Dependent Launch and Synchronization" in the CUDA C++ Programming Guide.
+        """
+        self._count_launch(kernel, shape, arguments, LaunchKind.DEPENDENT)
+
+    def _count_launch(
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
+    ) -> None:
+        self._launch(kernel, shape, arguments, kind)
         if not self._recording:
             self.counters.launches += 1
 
@@ -262,7 +287,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _launch(
-        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
     ) -> None: ...
 
     @abstractmethod

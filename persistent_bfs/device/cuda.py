@@ -35,6 +35,7 @@ from persistent_bfs.device.base import (
     HostArray,
     Kernel,
     KernelArguments,
+    LaunchKind,
     LaunchShape,
     LaunchTooLarge,
     Program,
@@ -42,6 +43,10 @@ from persistent_bfs.device.base import (
 )
 
 WHILE_NODES_DRIVER = 12040  # cuDriverGetVersion of CUDA 12.4, the first with WHILE nodes
+# Graphs have programmatic dependencies since CUDA 12.3. In a WHILE node's body they were seen to
+# work with 13.0, and not tried with what came before.
+DEPENDENT_NODES_DRIVER, DEPENDENT_IN_WHILE_DRIVER = 12030, 13000
+DEPENDENT_LAUNCH_CAPABILITY = (9, 0)
 CLUSTERS_CAPABILITY = (9, 0)  # the first with thread block clusters
 MAX_CLUSTER = 16
 PORTABLE_CLUSTER = 8  # the largest that a kernel needs no leave for
@@ -68,6 +73,15 @@ def _check(answer: tuple[Any, ...], call: str) -> Any:
     texts = [cu.cuGetErrorName(status)[1], cu.cuGetErrorString(status)[1]]
     name, reason = (text.decode() if text else str(status) for text in texts)
     raise DeviceError(f"{call}: {name} ({reason})")
+
+
+def with_edges(cu: Any, call: str) -> Callable[..., Any]:
+    """The form of a call that takes data of a graph's edges.
+
+    In bindings of CUDA 12 it has a name of its own; since 13 there is no other.
+    """
+    form: Callable[..., Any] = getattr(cu, f"{call}_v2", None) or getattr(cu, call)
+    return form
 
 
 def cuda_problem() -> str | None:
@@ -214,13 +228,17 @@ class CudaStream(Stream):
         self._addresses = _Addresses()
         self._graph: Any = None  # being recorded
         self._last: list[Any] = []  # its last node
+        self._has_early = False  # whether kernels of this graph may begin early
+        self._may_begin_early = False  # whether the next one may
 
     def _launch(
-        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
     ) -> None:
         if self._graph is not None:
-            self._add_kernel(kernel, shape, arguments, cooperative=cooperative)
+            self._add_kernel(kernel, shape, arguments, kind)
             return
+        # Asked by itself a launch is kept waiting by the host: one that begins early gains nothing.
+        cooperative = kind == LaunchKind.COOPERATIVE
         if shape.cluster != 1:
             self._launch_clusters(kernel, shape, arguments, cooperative=cooperative)
             return
@@ -323,7 +341,8 @@ class CudaStream(Stream):
     # that context: neither ours nor one that has nothing to do with us.
     def _begin_capture(self) -> None:
         self._graph = _check(self._cu.cuGraphCreate(0), "cuGraphCreate")
-        self._last = []
+        self._last, self._may_begin_early = [], False
+        self._has_early = self._device.info.dependent_nodes
 
     def _end_capture(self) -> CudaGraph:
         graph, self._graph = self._graph, None
@@ -334,12 +353,15 @@ class CudaStream(Stream):
         _check(self._cu.cuGraphDestroy(graph), "cuGraphDestroy")
 
     @contextmanager
-    def recording_into(self, graph: Any, after: list[Any]) -> Iterator[list[Any]]:
+    def recording_into(
+        self, graph: Any, after: list[Any], *, has_early: bool = False
+    ) -> Iterator[list[Any]]:
         """Add what is asked inside the ``with`` block to ``graph``, behind the nodes ``after``.
 
         The list it gives holds the last node when the block is over.
         """
         self._graph, self._last, self._recording = graph, list(after), True
+        self._has_early, self._may_begin_early = has_early, False
         try:
             yield self._last
         finally:
@@ -348,11 +370,21 @@ class CudaStream(Stream):
     def _add(self, call: str, parameters: Any, *more: Any) -> None:
         add = getattr(self._cu, call)
         node = _check(add(self._graph, self._last, len(self._last), parameters, *more), call)
-        self._last[:] = [node]
+        self._last[:], self._may_begin_early = [node], False
+
+    def _add_early(self, call: str, parameters: Any) -> None:
+        before, self._last[:] = list(self._last), []
+        self._add(call, parameters)
+        edge = self._cu.CUgraphEdgeData()
+        edge.from_port = self._cu.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+        edge.type = self._cu.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+        call, depend = "cuGraphAddDependencies", with_edges(self._cu, "cuGraphAddDependencies")
+        _check(depend(self._graph, before, self._last, [edge], 1), call)
 
     def _add_kernel(
-        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
     ) -> None:
+        cooperative = kind == LaunchKind.COOPERATIVE
         if cooperative or shape.cluster != 1:
             self._device.check_launch(kernel, shape, cooperative=cooperative)
         node = self._cu.CUDA_KERNEL_NODE_PARAMS()
@@ -361,7 +393,9 @@ class CudaStream(Stream):
         node.blockDimX, node.blockDimY, node.blockDimZ = shape.threads, 1, 1
         node.sharedMemBytes = shape.shared_bytes
         node.kernelParams = arguments.address  # what it points to is copied now
-        self._add("cuGraphAddKernelNode", node)
+        early = kind == LaunchKind.DEPENDENT and self._may_begin_early
+        (self._add_early if early else self._add)("cuGraphAddKernelNode", node)
+        self._may_begin_early = self._has_early
         value = self._cu.CUkernelNodeAttrValue
         for name, each in _attributes(shape, value, cooperative=cooperative):
             answer = self._cu.cuGraphKernelNodeSetAttribute(
@@ -426,6 +460,7 @@ class CudaDevice(Device):
         device, attributes = self._pycuda_device, self.driver.device_attribute
         major, minor = device.compute_capability()
         version = _check(self.cu.cuDriverGetVersion(), "cuDriverGetVersion")
+        dependent = (major, minor) >= DEPENDENT_LAUNCH_CAPABILITY
         return DeviceInfo(
             kind="cuda",
             name=device.name(),
@@ -440,6 +475,8 @@ class CudaDevice(Device):
             l2_bytes=self._attribute("L2_CACHE_SIZE"),
             pci_bus_id=str(device.pci_bus_id()),
             clusters=MAX_CLUSTER if (major, minor) >= CLUSTERS_CAPABILITY else 1,
+            dependent_nodes=dependent and version >= DEPENDENT_NODES_DRIVER,
+            dependent_in_while=dependent and version >= DEPENDENT_IN_WHILE_DRIVER,
         )
 
     def _attribute(self, name: str) -> int:
@@ -639,7 +676,8 @@ class CudaDevice(Device):
                 "cuGraphConditionalHandleCreate",
             )
             node, body_graph = self._while_node(graph, last, condition)
-            with stream.recording_into(body_graph, []):
+            early = self.info.dependent_in_while
+            with stream.recording_into(body_graph, [], has_early=early):
                 body(stream, int(condition))
             with stream.recording_into(graph, [node]):
                 after(stream)
@@ -660,8 +698,10 @@ class CudaDevice(Device):
         parameters.conditional.type = cu.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
         parameters.conditional.size = 1
         parameters.conditional.ctx = self.context()
-        answer = cu.cuGraphAddNode(graph, after, None, len(after), parameters)
-        return _check(answer, "cuGraphAddNode"), parameters.conditional.phGraph_out[0]
+        edges = [cu.CUgraphEdgeData() for _ in after]
+        add = with_edges(cu, "cuGraphAddNode")
+        node = _check(add(graph, after, edges, len(after), parameters), "cuGraphAddNode")
+        return node, parameters.conditional.phGraph_out[0]
 
     def free_bytes(self) -> int:
         """As `Device.free_bytes`."""

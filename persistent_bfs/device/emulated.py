@@ -50,6 +50,7 @@ from persistent_bfs.device.base import (
     HostArray,
     Kernel,
     KernelArguments,
+    LaunchKind,
     LaunchShape,
     LaunchTooLarge,
     Program,
@@ -98,6 +99,7 @@ class _Launch(ctypes.Structure):
         ("resident_blocks", ctypes.c_uint32),
         ("cluster", ctypes.c_uint32),
         ("schedule", ctypes.c_uint32),
+        ("dependent", ctypes.c_uint32),
         ("seed", ctypes.c_uint64),
         ("launch_index", ctypes.c_uint64),
         ("point_limit", ctypes.c_uint64),
@@ -317,12 +319,14 @@ class EmulatedStream(Stream):
             run()
 
     def _launch(
-        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, *, cooperative: bool
+        self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
     ) -> None:
         copies = (type(each).from_buffer_copy(each) for each in arguments.structures)
         kept = KernelArguments(*copies) if self._recording else arguments
-        resident = self._device.resident_blocks(kernel, shape, cooperative=cooperative)
-        self._do(lambda: self._device.run(kernel, shape, kept, resident, cooperative=cooperative))
+        resident = self._device.resident_blocks(
+            kernel, shape, cooperative=kind == LaunchKind.COOPERATIVE
+        )
+        self._do(lambda: self._device.run(kernel, shape, kept, resident, kind))
 
     def _launch_graph(self, graph: Graph) -> None:
         self._device.refuse_while_capturing("the launch of a graph")
@@ -469,6 +473,8 @@ class EmulatedDevice(Device):
             driver=find_host_compiler().version.splitlines()[0],
             warp_size=WARP_SIZE,
             clusters=clusters,
+            dependent_nodes=True,
+            dependent_in_while=True,
         )
         self.blocks_per_multiprocessor = blocks_per_multiprocessor
         self.point_limit = point_limit
@@ -754,8 +760,7 @@ class EmulatedDevice(Device):
         shape: LaunchShape,
         arguments: KernelArguments,
         resident: int,
-        *,
-        cooperative: bool,
+        kind: LaunchKind,
     ) -> None:
         """Run one launch from its first thread to its last."""
         self.deliver()
@@ -765,10 +770,11 @@ class EmulatedDevice(Device):
             blocks=shape.blocks,
             threads=shape.threads,
             dynamic_shared_bytes=shape.shared_bytes,
-            cooperative=cooperative,
+            cooperative=kind == LaunchKind.COOPERATIVE,
             resident_blocks=resident,
             cluster=shape.cluster,
             schedule=_REPLAY if self._replays else SCHEDULES.index(self.schedule),
+            dependent=kind == LaunchKind.DEPENDENT,
             seed=self.seed,
             launch_index=self.launch_index,
             point_limit=self.point_limit,

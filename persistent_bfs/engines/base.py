@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
-from persistent_bfs.config import A_BLOCK, A_SHARE, ADVANCES, DIRECTIONS, Config
+from persistent_bfs.config import A_BLOCK, A_SHARE, ADVANCES, DIRECTIONS, ENGINES, Config
 from persistent_bfs.device.base import (
     Buffer,
     Device,
@@ -41,7 +41,7 @@ ARCS_PER_THREAD = 64
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What a user may set about the way an engine runs; None leaves it to the engine.
+    """What a user may set about the way an engine runs; None leaves it to session and engine.
 
     ``levels_per_launch`` is the number of levels between two looks of the host (host_batched,
     graph_unrolled) or two turns of the WHILE node (graph_while); ``blocks`` the grid's blocks,
@@ -209,10 +209,16 @@ class Engine(ABC):
         lanes = threads if lanes == A_BLOCK else lanes
         return LaunchShape(-(-frontier_size * lanes // threads), threads)
 
-    def levels_per_launch(self, default: int) -> int:
-        """The option, made even: consecutive launches alternate between two copies of the state."""
-        levels = self.options.levels_per_launch or default
-        return levels + levels % 2
+    @property
+    def levels_per_launch(self) -> int:
+        """Levels issued before anyone looks whether there are more.
+
+        Made even, where they are launches: consecutive ones alternate between two copies of the
+        state.
+        """
+        levels = self.options.levels_per_launch
+        looks = ENGINES[self.config.engine].levels_per_launch is not None
+        return levels + levels % 2 if looks and levels is not None else 1
 
     def look(self) -> bool:
         """Copy the state to the host, wait for it, and say whether the search is over."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from persistent_bfs import layout
 from persistent_bfs.engines.base import Engine, Outcome
 
-LEVELS_PER_GRAPH = 64
-
 
 class GraphUnrolled(Engine):
     """A graph of K levels and the copy of the state, replayed."""
@@ -20,11 +18,11 @@ class GraphUnrolled(Engine):
         self.shape = self.grid("search_level")
         kernel = self.program["search_level"]
         with self.stream.capture() as recorded:
-            for level in range(self.levels_per_launch(LEVELS_PER_GRAPH)):
+            for level in range(self.levels_per_launch):
                 self.launch.parity = level % 2
                 for phase in range(self.config.phases):
                     self.launch.phase = phase
-                    self.stream.launch(kernel, self.shape, self.arguments)
+                    self.stream.launch_dependent(kernel, self.shape, self.arguments)
         self.graph = recorded()
 
     def search(self, source: int, max_depth: int) -> Outcome:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from persistent_bfs.device.base import Stream
 from persistent_bfs.engines.base import Engine, Outcome
 
-LEVELS_PER_TURN = 4
-
 
 class GraphWhile(Engine):
     """One graph with a WHILE node."""
@@ -26,7 +24,7 @@ class GraphWhile(Engine):
         stream.launch(self.program["reset_search_requested"], self.shape, self.arguments)
 
     def _body(self, stream: Stream, condition: int) -> None:
-        levels = self.levels_per_launch(LEVELS_PER_TURN)
+        levels = self.levels_per_launch
         self.launch.condition = condition
         for level in range(levels):
             self.launch.parity = level % 2
@@ -34,7 +32,7 @@ class GraphWhile(Engine):
                 self.launch.phase = phase
                 last = level == levels - 1 and phase == self.config.phases - 1
                 kernel = self.program["search_level_while" if last else "search_level"]
-                stream.launch(kernel, self.shape, self.arguments)
+                stream.launch_dependent(kernel, self.shape, self.arguments)
 
     def _after(self, stream: Stream) -> None:
         stream.copy_to_host(self.workspace.host_state, self.workspace["state"])

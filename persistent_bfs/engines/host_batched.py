@@ -11,15 +11,12 @@ from persistent_bfs import layout
 from persistent_bfs.device.base import KernelArguments
 from persistent_bfs.engines.base import Engine, Outcome
 
-LEVELS_PER_LOOK = 32
-
 
 class HostBatched(Engine):
     """The host launches every level and looks at every K-th."""
 
     def prepare(self) -> None:
         """Lay out the arguments of even and odd levels, a launch a phase."""
-        self.levels = self.levels_per_launch(LEVELS_PER_LOOK)
         self.shape = self.grid("search_level")
         self.by_parity = [
             [
@@ -37,7 +34,7 @@ class HostBatched(Engine):
         self.stream.launch(self.program["reset_search"], self.shape, self.arguments)
         kernel = self.program["search_level"]
         while True:
-            for level in range(self.levels):
+            for level in range(self.levels_per_launch):
                 for arguments in self.by_parity[level % 2]:
                     self.stream.launch(kernel, self.shape, arguments)
             if self.look():

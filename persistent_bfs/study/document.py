@@ -263,13 +263,15 @@ def _primitives(study: Row) -> Iterator[Block]:
 
         return plots.barriers(name, Figures(study["primitives"]))
 
+    dependent = Figures(study["primitives"]).points("graph_dependent")
+    kind = " (of dependent nodes, as the engines')" if dependent else ""
     yield Picture(
         "primitives",
         draw,
         "Left: a barrier against the blocks that meet at it: as long as it is flat, one "
         "cooperative grid serves narrow and wide levels alike. Middle: the launch of a graph "
         "against its nodes; past a few nodes the slope is what a level in a graph cannot be "
-        "cheaper than. Right: one access that waits for the one before, by the memory that "
+        f"cheaper than{kind}. Right: one access that waits for the one before, by the memory that "
         "answers.",
     )
 

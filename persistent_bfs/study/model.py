@@ -487,8 +487,11 @@ class Figures:
         return min(points, key=lambda entry: distance(entry[0]))[1].median
 
     def per_node(self) -> float | None:
-        """What one more node adds to a graph on the device, in microseconds: the slope."""
-        points = self.points("graph_device")
+        """What one more node adds to a graph on the device, in microseconds: the slope.
+
+        Of dependent nodes, as the engines record them, where they were measured.
+        """
+        points = self.points("graph_dependent") or self.points("graph_device")
         if len(points) < 2:
             return None
         nodes = [point["nodes"] for point, _ in points]
@@ -500,9 +503,12 @@ class Figures:
 def level_slope(rows: Sequence[Row]) -> float | None:
     """What a level more costs at the deep end of the depth sweep, in microseconds.
 
-    The median of the slopes between any two of the deepest paths, so that no one of them rules.
+    The median of the slopes between any two of the deepest paths, so that no one of them rules; of
+    those that issue no empty levels, where there are two.
     Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
     """
+    full = [row for row in rows if not empty_levels(row["levels"], row["batch"])]
+    rows = full if len(full) > 1 else rows
     deepest = max((row["levels"] for row in rows), default=0)
     points = [(row["levels"], median(row)) for row in rows if DEEP * row["levels"] >= deepest]
     slopes = [
@@ -561,10 +567,11 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
 
 def _turn_part(turns: int, figures: Figures) -> float | None:
     """A level's part of a WHILE node's turn of so many levels, a node each, in microseconds."""
-    whole = figures.median("while_turn", nodes=turns)
+    name = "while_turn_dependent" if figures.points("while_turn_dependent") else "while_turn"
+    whole = figures.median(name, nodes=turns)
     if whole is not None:
         return whole / turns
-    node, turn = figures.per_node(), figures.median("while_turn")
+    node, turn = figures.per_node(), figures.median(name)
     return None if node is None or turn is None else node + (turn - node) / turns
 
 

@@ -259,6 +259,7 @@ def barriers(name: str, figures: Figures) -> str:
         "cluster_barrier": "cluster",
         "graph_issue": "call returns",
         "graph_device": "on the device",
+        "graph_dependent": "nodes dependent",
         "graph_completion": "host knows",
     }
 
@@ -285,7 +286,8 @@ def barriers(name: str, figures: Figures) -> str:
         grid.set_xlabel("blocks")
         grid.set_ylabel("µs a barrier")
         grid.legend(title="barrier, threads a block", fontsize=6.5, title_fontsize=6.5, ncols=2)
-        for number, primitive in enumerate(("graph_issue", "graph_device", "graph_completion")):
+        graphs = ("graph_issue", "graph_device", "graph_completion", "graph_dependent")
+        for number, primitive in enumerate(graphs):
             points = [(point["nodes"], t.median) for point, t in figures.points(primitive)]
             if points:
                 graph.plot(

@@ -81,7 +81,9 @@ class Effort:
         if quick:
             nodes = (1, 10, 100, 1000)
             threads = (32, 256, 1024)
-            return cls(*(10, 50, 200, 5_000, nodes, 100, (1, 4), threads, (256,), 1 << 27, 1 << 28))
+            return cls(
+                *(10, 50, 200, 5_000, nodes, 100, (1, 16), threads, (256,), 1 << 27, 1 << 28)
+            )
         return cls(
             samples=30,
             launches=100,
@@ -89,7 +91,7 @@ class Effort:
             loads=20_000,
             nodes=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
             turns=300,
-            bodies=(1, 2, 4, 8),
+            bodies=(1, 2, 4, 8, 16),
             block_threads=(32, 64, 128, 256, 512, 1024),
             grid_threads=(32, 256, 1024),
             copy_bytes=1 << 28,
@@ -236,13 +238,18 @@ class Bench:
         each = tuple((sample - idle) / repeats for sample in many.device.samples)
         return Sample(point, Timing(each), many.counters, repeats)
 
+    def launch_node(self, kernel: str, *, dependent: bool) -> None:
+        """Launch a kernel of the program that asks for no more, as a node of a graph."""
+        launch = self.stream.launch_dependent if dependent else self.stream.launch
+        launch(self.program[kernel], SMALL, self._launch)
+
     @contextmanager
-    def graph(self, nodes: int) -> Iterator[Graph]:
+    def graph(self, nodes: int, *, dependent: bool) -> Iterator[Graph]:
         """Hold a graph of so many empty kernels, one behind the other, inside the block."""
         with self.device.current():
             with self.stream.capture() as recorded:
                 for _ in range(nodes):
-                    self.launch("empty_kernel", SMALL)
+                    self.launch_node(EMPTY[dependent], dependent=dependent)
             graph = recorded()
         try:
             yield graph
@@ -251,7 +258,7 @@ class Bench:
                 graph.free()
 
     @contextmanager
-    def turning(self, nodes: int) -> Iterator[Graph]:
+    def turning(self, nodes: int, *, dependent: bool) -> Iterator[Graph]:
         """Hold a graph whose WHILE node has so many kernels, the last of which counts its turns."""
 
         def before(stream: Stream) -> None:
@@ -259,8 +266,8 @@ class Bench:
 
         def body(_: Stream, condition: int) -> None:
             self.arguments.condition = condition
-            for kernel in ["empty_kernel"] * (nodes - 1) + ["count_turn"]:
-                self.launch(kernel, SMALL)
+            for kernel in [EMPTY[dependent]] * (nodes - 1) + ["count_turn"]:
+                self.launch_node(kernel, dependent=dependent)
 
         with self.device.current():
             graph = self.device.while_graph(self.stream, before, body, lambda _: None)
@@ -271,8 +278,9 @@ class Bench:
                 graph.free()
 
 
-# A launch that asks for no more than its launch.
+# A launch that asks for no more than its launch, and its kernel: one that waits by itself, or not.
 SMALL = LaunchShape(1, WARP_SIZE)
+EMPTY = {False: "empty_kernel", True: "empty_dependent"}
 
 
 def _in(unit: float, timing: Timing | None) -> Timing | None:
@@ -316,16 +324,16 @@ def _round_trip(bench: Bench) -> Iterator[Sample]:
     yield Sample({"blocks": 1, "threads": WARP_SIZE}, _in(US, timed.completion), timed.counters)
 
 
-def _graph(bench: Bench, *, clock: str) -> Iterator[Sample]:
+def _graph(bench: Bench, *, clock: str, dependent: bool = False) -> Iterator[Sample]:
     for nodes in bench.effort.nodes:
-        with bench.graph(nodes) as graph:
+        with bench.graph(nodes, dependent=dependent) as graph:
             timed = bench.time(partial(bench.stream.launch_graph, graph))
         yield Sample({"nodes": nodes}, _in(US, getattr(timed, clock)), timed.counters, nodes)
 
 
-def _while(bench: Bench) -> Iterator[Sample]:
+def _while(bench: Bench, *, dependent: bool = False) -> Iterator[Sample]:
     for nodes in bench.effort.bodies:
-        with bench.turning(nodes) as graph:
+        with bench.turning(nodes, dependent=dependent) as graph:
             launch = partial(bench.stream.launch_graph, graph)
             turns = bench.effort.turns
             bench.turns[0] = 1
@@ -475,6 +483,18 @@ def _no_while(device: Device) -> str | None:
     return f"WHILE nodes need a driver of CUDA 12.4; this one is {device.info.driver}"
 
 
+def _no_dependent_nodes(device: Device) -> str | None:
+    if device.info.dependent_nodes:
+        return None
+    return "dependent nodes need a GPU of sm_90 and a driver of CUDA 12.3"
+
+
+def _no_dependent_in_while(device: Device) -> str | None:
+    if device.info.dependent_in_while:
+        return _no_while(device)
+    return "dependent nodes in a WHILE node need a GPU of sm_90 and a driver of CUDA 13.0"
+
+
 @dataclass(frozen=True)
 class Primitive:
     """One row: what is measured, in which unit and by whose clock, and where it cannot be.
@@ -546,7 +566,23 @@ PRIMITIVES: Mapping[str, Primitive] = {
             "device",
             partial(_graph, clock="device"),
         ),
+        Primitive(
+            "graph_dependent",
+            "launch of a graph of dependent nodes, on the device",
+            "µs",
+            "device",
+            partial(_graph, clock="device", dependent=True),
+            _no_dependent_nodes,
+        ),
         Primitive("while_turn", "turn of a WHILE node", "µs", "device", _while, _no_while),
+        Primitive(
+            "while_turn_dependent",
+            "turn of a WHILE node, its nodes dependent",
+            "µs",
+            "device",
+            partial(_while, dependent=True),
+            _no_dependent_in_while,
+        ),
         Primitive(
             "grid_sync",
             "grid-wide barrier of cooperative groups",

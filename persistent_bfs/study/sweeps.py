@@ -7,7 +7,7 @@ chose for how many levels and edges, and on the suite's graphs when each level b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,9 +23,6 @@ from persistent_bfs.device.base import (
     DeviceMemoryError,
     LaunchTooLarge,
 )
-from persistent_bfs.engines.graph_unrolled import LEVELS_PER_GRAPH
-from persistent_bfs.engines.graph_while import LEVELS_PER_TURN
-from persistent_bfs.engines.host_batched import LEVELS_PER_LOOK
 from persistent_bfs.graph import Graph
 from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
@@ -42,13 +39,6 @@ DEPTH, WIDTH, GRAPHS = "depth", "width", "graphs"
 
 # How the reason begins why a row has no time: its answer was wrong, or the search failed.
 WRONG_ANSWER, FAILED = "wrong answer", "failed"
-
-# Levels that an engine issues before anyone looks whether the search is over; one at the others.
-BATCHES: Mapping[str, int] = {
-    "host_batched": LEVELS_PER_LOOK,
-    "graph_unrolled": LEVELS_PER_GRAPH,
-    "graph_while": LEVELS_PER_TURN,
-}
 
 
 @dataclass(frozen=True)
@@ -158,7 +148,7 @@ def _row(
     how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
     with BFS(graph, **how) as session:
         measured = measure(session, source, expected=expected.distances, **timing)
-        shape, config = session.shape, session.config
+        shape, config, batch = session.shape, session.config, session.levels_per_launch
     with BFS(graph, trace=True, **how) as session:
         traced = session.run(source)
         problem = measured.problem or find_problem(graph, traced, expected=expected.distances)
@@ -179,7 +169,7 @@ def _row(
         "launches": result.counters.launches,
         "host_syncs": result.counters.host_syncs,
         "barriers": result.counters.barriers,
-        "batch": BATCHES.get(result.engine, 1),
+        "batch": batch,
         "counts": result.counters.device or None,
         **_samples(measured),
         "regimes": regimes(trace),

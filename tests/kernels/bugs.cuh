@@ -144,3 +144,21 @@ KERNEL(plain_spins_for_ever) {
 KERNEL(barriers_for_ever) {
   for (;;) __syncthreads();
 }
+
+KERNEL(count_before_waiting) {
+  if (threadIdx.x != 7) persistent_bfs::wait_for_grid_in_front();
+  atomicAdd(out, 1);
+  if (threadIdx.x == 7) persistent_bfs::wait_for_grid_in_front();
+}
+
+KERNEL(read_before_waiting) {
+  const int count = in[threadIdx.x];
+  persistent_bfs::wait_for_grid_in_front();
+  atomicAdd(out, count);
+}
+
+KERNEL(some_never_wait) {
+  if (threadIdx.x >= 40) return;
+  persistent_bfs::wait_for_grid_in_front();
+  atomicAdd(out, 1);
+}

@@ -182,6 +182,13 @@ KERNEL(add) {
   if (threadIdx.x == 0 && blockIdx.x == 0) out[0] += n;
 }
 
+KERNEL(wait_and_count) {
+  persistent_bfs::let_next_grid_begin();
+  persistent_bfs::wait_for_grid_in_front();
+  persistent_bfs::wait_for_grid_in_front();
+  atomicAdd(out, 1);
+}
+
 KERNEL(count_down) {
   if (threadIdx.x == 0) {
     out[0] -= 1;

@@ -213,19 +213,21 @@ def trace_table(folder: Path) -> str:
     """The table of what the trace costs in docs/performance.md: a line a graph and tier."""
     report = json.loads((folder / "trace-cost.json").read_text())
     lines = [
-        "| graph | tier | levels | off, ms | on, ms | % | ns a level |",
+        "| graph | tier | levels | off, ms | on, ms | % (its error) | ns a level |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for row in report["rows"]:
+        error = "" if row["percent_error"] is None else f" ({row['percent_error']:.1f})"
         lines.append(
             f"| {row['graph']} | {row['tier']} | {row['levels']:,} "
             f"| {row['untraced_ms']['median']:.4g} | {row['traced_ms']['median']:.4g} "
-            f"| {row['percent']:+.1f} | {row['ns_a_level']:+.0f} |"
+            f"| {row['percent']:+.1f}{error} | {row['ns_a_level']:+.0f} |"
         )
     lines += [
         "",
         f"(`trace-cost.json`: {report['device']}, driver {report['driver']}, median of "
-        f"{searches(report)}, on and off in turn, every answer and every trace verified.)",
+        f"{searches(report)}, on and off in turn; % by the means of {report['passes']} sessions "
+        "each, with its standard error; every answer and every trace verified.)",
     ]
     return "\n".join(lines)
 

@@ -3,13 +3,15 @@
     python benchmarks/trace_cost.py benchmarks/results/h200/trace-cost.json
 
 Two sessions, alike but for the trace, search in turn, and who is first alternates, so that neither
-a drifting clock nor a warmer cache is taken for a cost. They are opened anew in several passes, the
-other one first, since sessions differ by where in memory they lie. Each searches after a third
-session, which has no trace: while the host reads one the device falls idle, and whatever search
-comes next is slower by some 20 microseconds, traced or not. A row a graph and tier, all of the
-persistent engine. Both answers are compared with the reference, and the trace with what follows
-from them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into
-the search. A row that is wrong has no time. The file is written anew after each row.
+a drifting clock nor a warmer cache is taken for a cost. They are opened anew in several passes,
+the other one first, since sessions differ by where in memory they lie, some by more than the trace
+costs: what it costs is told by the mean of the sessions' medians, with its standard error. Each
+searches after a third session, which has no trace: while the host reads one the device falls idle,
+and whatever search comes next is slower by some 20 microseconds, traced or not. A row a graph and
+tier, all of the persistent engine. Both answers are compared with the reference, and the trace
+with what follows from them: sizes of frontiers, arcs of what was pushed, times that follow each
+other and fit into the search. A row that is wrong has no time. The file is written anew after each
+row.
 """
 
 from __future__ import annotations
@@ -159,18 +161,34 @@ def measure_case(
         "untraced_ms": None,
         "traced_ms": None,
         "percent": None,
+        "percent_error": None,
         "ns_a_level": None,
     }
     if samples["traced"]:
-        off, on = (Timing(tuple(samples[label])) for label in ("untraced", "traced"))
+        off, on = (sessions_of(samples[label], passes) for label in ("untraced", "traced"))
         row |= {
-            "untraced_ms": spread(off),
-            "traced_ms": spread(on),
-            "percent": 100 * (on.median / off.median - 1),
-            "ns_a_level": (on.median - off.median) * 1e6 / last.levels,
+            "untraced_ms": spread(Timing(tuple(samples["untraced"]))),
+            "traced_ms": spread(Timing(tuple(samples["traced"]))),
+            "sessions_ms": {"untraced": off.tolist(), "traced": on.tolist()},
+            "percent": 100 * (on.mean() / off.mean() - 1),
+            "percent_error": percent_error(off, on),
+            "ns_a_level": (on.mean() - off.mean()) * 1e6 / last.levels,
             "samples": samples,
         }
     return row
+
+
+def sessions_of(samples: list[float], passes: int) -> npt.NDArray[np.float64]:
+    """The median of each session's samples, one a pass."""
+    return np.median(np.reshape(samples, (passes, -1)), axis=1)
+
+
+def percent_error(off: npt.NDArray[np.float64], on: npt.NDArray[np.float64]) -> float | None:
+    """The standard error of the means' ratio in percent, by how sessions differ; None for one."""
+    if len(off) < 2:
+        return None
+    relative = [found.std(ddof=1) / found.mean() / np.sqrt(len(found)) for found in (off, on)]
+    return float(100 * np.hypot(*relative) * on.mean() / off.mean())
 
 
 def in_turn(number: int) -> tuple[str, ...]:
@@ -215,10 +233,11 @@ def describe(row: Report) -> str:
         return f"{start} {'WRONG: ' if row['verified'] is False else ''}{row['problem']}"
     if row["percent"] is None:
         return f"{start} right; this device tells no time"
+    error = "" if row["percent_error"] is None else f" ({row['percent_error']:.1f})"
     return (
         f"{start} {row['tier']:8} {row['levels']:6,} levels, "
         f"{row['untraced_ms']['median']:.4f} ms, traced {row['traced_ms']['median']:.4f}: "
-        f"{row['percent']:+.1f} %, {row['ns_a_level']:+.1f} ns a level"
+        f"{row['percent']:+.1f}{error} %, {row['ns_a_level']:+.1f} ns a level"
     )
 
 
@@ -228,14 +247,14 @@ def describe(row: Report) -> str:
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
-    default=12,
+    default=6,
     show_default=True,
     help="Timed searches with the trace, and without, in a pass.",
 )
 @click.option(
     "--passes",
     type=click.IntRange(min=1),
-    default=5,
+    default=12,
     show_default=True,
     help="Times that both sessions are opened anew.",
 )

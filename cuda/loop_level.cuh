@@ -7,8 +7,8 @@
 // A launch that finds the search over passes the state on unchanged and returns at once. Launches
 // of one level's phases read the same copy; the first of them passes the state on.
 //
-// As nodes of a graph the launches are dependent ones: the blocks of a level are put in their places
-// while the level in front runs, and wait there for its end.
+// As nodes of graph_unrolled's graph the launches are dependent ones: the blocks of a level come to
+// their places while the level in front runs, and wait there for its end.
 #pragma once
 
 #include "dense.cuh"
@@ -104,8 +104,6 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
 template <class Policy>
 __device__ __forceinline__ LevelState<Policy> run_level(
     const typename Policy::Parameters& parameters, const LaunchArguments& launch) {
-  let_next_grid_begin();
-  wait_for_grid_in_front();
   const LevelState<Policy> now(parameters, launch.parity);
   const Frontier& frontier = now.frontier;
   const int phase = Policy::phases > 1 ? launch.phase : 0;
@@ -126,6 +124,8 @@ __device__ __forceinline__ LevelState<Policy> run_level(
 template <class Policy>
 __device__ __forceinline__ void search_level(const typename Policy::Parameters& parameters,
                                              const LaunchArguments& launch) {
+  let_next_grid_begin();
+  wait_for_grid_in_front();
   run_level<Policy>(parameters, launch);
 }
 

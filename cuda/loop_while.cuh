@@ -1,5 +1,5 @@
-// graph_while's reset, and its last level a turn: a level as in loop_level.cuh, then the WHILE
-// node's condition.
+// graph_while's reset, its levels, and its last level a turn: levels as in loop_level.cuh, and the
+// WHILE node's condition after the last.
 //
 // A turn of the node costs several microseconds more than a graph node, so its body holds a few
 // levels; only the last decides whether there is another turn. The last block to finish does
@@ -16,6 +16,14 @@ __device__ __forceinline__ void reset_search_requested(
     const typename Policy::Parameters& parameters, const LaunchArguments&) {
   reset<Policy>(parameters,
                 GivenRequest(reinterpret_cast<const SearchRequest*>(parameters.request)));
+}
+
+// Not a dependent launch: in a WHILE node's body compute-sanitizer's racecheck cannot tell a grid
+// from the one that begins before it ends.
+template <class Policy>
+__device__ __forceinline__ void search_level_in_turn(const typename Policy::Parameters& parameters,
+                                                     const LaunchArguments& launch) {
+  run_level<Policy>(parameters, launch);
 }
 
 template <class Policy>

@@ -169,7 +169,7 @@ ENGINES: Mapping[str, EngineChoice] = _table(
     EngineChoice(
         "graph_while",
         "loop_while.cuh",
-        ("reset_search_requested", "search_level", "search_level_while"),
+        ("reset_search_requested", "search_level_in_turn", "search_level_while"),
         "a conditional WHILE node repeats the level: one launch a search, no look; needs driver "
         "12.4, and each turn of the node costs more than a plain graph node, so one runs 16 levels "
         "on deep graphs, 8 on others",

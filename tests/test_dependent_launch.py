@@ -23,8 +23,7 @@ emulated = pytest.mark.skipif(
     emulated_problem() is not None, reason=f"no emulated device: {emulated_problem()}"
 )
 
-# Whose levels are nodes of a graph.
-IN_GRAPHS = ("graph_unrolled", "graph_while")
+EARLY = "graph_unrolled"  # whose levels may begin early
 WAIT = "  wait_for_grid_in_front();\n"
 
 
@@ -42,7 +41,7 @@ class WatchedDevice(EmulatedDevice):
 
 @emulated
 @pytest.mark.parametrize("engine", ENGINES)
-def test_levels_in_a_graph_may_begin_early_and_others_not(engine: str) -> None:
+def test_levels_of_an_unrolled_graph_may_begin_early_and_others_not(engine: str) -> None:
     graph = read_graph("path:9")
     with (
         WatchedDevice() as device,
@@ -53,7 +52,7 @@ def test_levels_in_a_graph_may_begin_early_and_others_not(engine: str) -> None:
         kind: sum(n for (name, k), n in device.ran.items() if k == kind and "level" in name)
         for kind in LaunchKind
     }
-    if engine in IN_GRAPHS:
+    if engine == EARLY:
         assert levels[LaunchKind.DEPENDENT] >= 9
         assert levels[LaunchKind.PLAIN] == 0
     else:
@@ -63,9 +62,8 @@ def test_levels_in_a_graph_may_begin_early_and_others_not(engine: str) -> None:
 
 
 @emulated
-@pytest.mark.parametrize("engine", IN_GRAPHS)
 def test_a_level_that_does_not_wait_is_caught(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = tmp_path / "cuda"
     shutil.copytree(compiler.source_folder(), changed)
@@ -77,7 +75,7 @@ def test_a_level_that_does_not_wait_is_caught(
     monkeypatch.setattr(compiler, "source_folder", lambda: changed)
     with (
         EmulatedDevice() as device,
-        BFS(read_graph("path:9"), engine=engine, device=device, advance="thread") as search,
+        BFS(read_graph("path:9"), engine=EARLY, device=device, advance="thread") as search,
         pytest.raises(DeviceError, match="before it waits for the grid in front"),
     ):
         search.run(0)

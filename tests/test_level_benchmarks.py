@@ -132,6 +132,7 @@ def test_both_are_timed_in_turn_and_warm_ups_are_not(searched: list[bool]) -> No
     assert row["traced_ms"]["median"] == 2.1
     assert row["samples"] == {"untraced": [2.0] * 3, "traced": [2.1] * 3}
     assert row["percent"] == pytest.approx(5)
+    assert row["percent_error"] is None  # of one session each there is none
     assert row["ns_a_level"] == pytest.approx(20_000)  # 0.1 ms over five levels
     assert (row["levels"], row["mappings"]) == (5, {"warp": 5})
     line = trace_cost.describe({"graph": "grid:3x3", "tiers": "none"} | row)
@@ -153,6 +154,19 @@ def test_each_pass_opens_its_sessions_anew(
     assert opened == [False, False, True, False, True, False]  # the one before both, then the two
     assert len(searched) == 2 * 24
     assert row["samples"] == {"untraced": [2.0] * 6, "traced": [2.1] * 6}
+    assert row["sessions_ms"] == {"untraced": [2.0] * 2, "traced": [2.1] * 2}
+    assert row["percent"] == pytest.approx(5)
+    assert row["percent_error"] == 0
+
+
+def test_what_sessions_differ_by_is_no_cost_but_its_error() -> None:
+    # Of four sessions a half takes 4 % longer, whether they trace or not.
+    off = trace_cost.sessions_of([1.0, 1.0, 9.0, 1.04, 1.04, 1.04, 1.0, 1.0, 1.0, 1.04, 1, 1.04], 4)
+    assert off.tolist() == [1.0, 1.04, 1.0, 1.04]
+    on = off[::-1] * 1.01
+    assert 100 * (on.mean() / off.mean() - 1) == pytest.approx(1.0)
+    # s / sqrt(4) of each, 0.0231 / 2 of 1.02, and both together.
+    assert trace_cost.percent_error(off, on) == pytest.approx(1.01 * 2**0.5 * 1.1320, rel=1e-3)
 
 
 def test_a_search_that_is_wrong_is_not_timed(

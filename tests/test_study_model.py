@@ -294,16 +294,17 @@ def test_a_node_costs_what_a_dependent_one_does_where_that_was_measured() -> Non
     assert analysis is not None
     assert analysis.splits["graph_unrolled"].barrier == pytest.approx(1.5, rel=0.02)
     for row in list(study["primitives"]):
-        if row["primitive"] in ("graph_device", "while_turn"):
+        if row["primitive"] == "graph_device":
             half = copy.deepcopy(row)
-            half["primitive"] = row["primitive"].replace("_device", "") + "_dependent"
+            half["primitive"] = "graph_dependent"
             for point in half["points"]:
                 point["samples"] = [sample / 2 for sample in point["samples"]]
             study["primitives"].append(half)
     analysis = analyse(study)
     assert analysis is not None
     assert analysis.splits["graph_unrolled"].barrier == pytest.approx(0.75, rel=0.02)
-    assert analysis.splits["graph_while"].barrier == pytest.approx((4.0 + 16) / 16 / 2, rel=0.02)
+    assert analysis.splits["graph_unrolled"].barrier_by == "a graph's dependent node"
+    assert analysis.splits["graph_while"].barrier == pytest.approx((4.0 + 16) / 16, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,9 @@ def test_a_graph_is_one_launch_whatever_its_nodes(rows: Rows) -> None:
         assert [counts(p, "fiber_switches") for p in rows[name]] == [32, 96, 320, 960]
 
 
-@pytest.mark.parametrize("name", ["while_turn", "while_turn_dependent"])
-def test_a_while_node_turns_as_often_as_it_is_told(rows: Rows, name: str) -> None:
-    assert [point["point"] for point in rows[name]] == [{"nodes": 1}, {"nodes": 2}]
-    for point in rows[name]:
+def test_a_while_node_turns_as_often_as_it_is_told(rows: Rows) -> None:
+    assert [point["point"] for point in rows["while_turn"]] == [{"nodes": 1}, {"nodes": 2}]
+    for point in rows["while_turn"]:
         assert point["launches"] == 1
         assert counts(point, "plain_loads") == counts(point, "plain_stores") == 4
         assert point["repeats"] == 4
@@ -171,7 +170,6 @@ def test_what_the_device_cannot_do_is_skipped_with_the_reason(device: Device) ->
             driver = "CUDA 12.3"
             clusters = 1
             dependent_nodes = False
-            dependent_in_while = False
 
     missing: Any = Without
     for name, words in {
@@ -181,7 +179,6 @@ def test_what_the_device_cannot_do_is_skipped_with_the_reason(device: Device) ->
         "while_turn": "this one is CUDA 12.3",
         "cluster_barrier": "no thread block clusters",
         "graph_dependent": "need a GPU of sm_90 and a driver of CUDA 12.3",
-        "while_turn_dependent": "need a GPU of sm_90 and a driver of CUDA 13.0",
     }.items():
         reason = PRIMITIVES[name].missing(missing)
         assert reason is not None

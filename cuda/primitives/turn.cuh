@@ -1,5 +1,4 @@
-// A turn of a WHILE node: one thread counts the turns left and sets the node's condition. It may be
-// a dependent launch, and need not.
+// A turn of a WHILE node: one thread counts the turns left and sets the node's condition.
 //
 // Cost: a load, a store and the condition, which is the least a loop in a graph must do.
 #pragma once
@@ -12,7 +11,6 @@ namespace persistent_bfs {
 template <class Policy>
 __device__ __forceinline__ void count_turn(const typename Policy::Parameters&,
                                            const PrimitiveArguments& launch) {
-  wait_for_grid_in_front();
   if (is_grid_leader()) {
     const int left = launch.words[0] - 1;
     launch.words[0] = left;

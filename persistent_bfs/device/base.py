@@ -76,7 +76,6 @@ class DeviceInfo:
     warp_size: int = 32
     clusters: int = 1
     dependent_nodes: bool = False  # of graphs, begun while the one in front still runs
-    dependent_in_while: bool = False  # the same in a WHILE node's body
 
 
 class LaunchKind(Enum):

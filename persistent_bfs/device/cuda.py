@@ -43,10 +43,8 @@ from persistent_bfs.device.base import (
 )
 
 WHILE_NODES_DRIVER = 12040  # cuDriverGetVersion of CUDA 12.4, the first with WHILE nodes
-# Graphs have programmatic dependencies since CUDA 12.3. In a WHILE node's body they were seen to
-# work with 13.0, and not tried with what came before.
-DEPENDENT_NODES_DRIVER, DEPENDENT_IN_WHILE_DRIVER = 12030, 13000
-DEPENDENT_LAUNCH_CAPABILITY = (9, 0)
+# The first with programmatic dependencies between the nodes of a graph.
+DEPENDENT_NODES_DRIVER, DEPENDENT_LAUNCH_CAPABILITY = 12030, (9, 0)
 CLUSTERS_CAPABILITY = (9, 0)  # the first with thread block clusters
 MAX_CLUSTER = 16
 PORTABLE_CLUSTER = 8  # the largest that a kernel needs no leave for
@@ -228,8 +226,7 @@ class CudaStream(Stream):
         self._addresses = _Addresses()
         self._graph: Any = None  # being recorded
         self._last: list[Any] = []  # its last node
-        self._has_early = False  # whether kernels of this graph may begin early
-        self._may_begin_early = False  # whether the next one may
+        self._may_begin_early = False  # a kernel recorded next
 
     def _launch(
         self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments, kind: LaunchKind
@@ -342,7 +339,6 @@ class CudaStream(Stream):
     def _begin_capture(self) -> None:
         self._graph = _check(self._cu.cuGraphCreate(0), "cuGraphCreate")
         self._last, self._may_begin_early = [], False
-        self._has_early = self._device.info.dependent_nodes
 
     def _end_capture(self) -> CudaGraph:
         graph, self._graph = self._graph, None
@@ -353,15 +349,13 @@ class CudaStream(Stream):
         _check(self._cu.cuGraphDestroy(graph), "cuGraphDestroy")
 
     @contextmanager
-    def recording_into(
-        self, graph: Any, after: list[Any], *, has_early: bool = False
-    ) -> Iterator[list[Any]]:
+    def recording_into(self, graph: Any, after: list[Any]) -> Iterator[list[Any]]:
         """Add what is asked inside the ``with`` block to ``graph``, behind the nodes ``after``.
 
         The list it gives holds the last node when the block is over.
         """
         self._graph, self._last, self._recording = graph, list(after), True
-        self._has_early, self._may_begin_early = has_early, False
+        self._may_begin_early = False
         try:
             yield self._last
         finally:
@@ -395,7 +389,7 @@ class CudaStream(Stream):
         node.kernelParams = arguments.address  # what it points to is copied now
         early = kind == LaunchKind.DEPENDENT and self._may_begin_early
         (self._add_early if early else self._add)("cuGraphAddKernelNode", node)
-        self._may_begin_early = self._has_early
+        self._may_begin_early = self._device.info.dependent_nodes
         value = self._cu.CUkernelNodeAttrValue
         for name, each in _attributes(shape, value, cooperative=cooperative):
             answer = self._cu.cuGraphKernelNodeSetAttribute(
@@ -460,7 +454,6 @@ class CudaDevice(Device):
         device, attributes = self._pycuda_device, self.driver.device_attribute
         major, minor = device.compute_capability()
         version = _check(self.cu.cuDriverGetVersion(), "cuDriverGetVersion")
-        dependent = (major, minor) >= DEPENDENT_LAUNCH_CAPABILITY
         return DeviceInfo(
             kind="cuda",
             name=device.name(),
@@ -475,8 +468,8 @@ class CudaDevice(Device):
             l2_bytes=self._attribute("L2_CACHE_SIZE"),
             pci_bus_id=str(device.pci_bus_id()),
             clusters=MAX_CLUSTER if (major, minor) >= CLUSTERS_CAPABILITY else 1,
-            dependent_nodes=dependent and version >= DEPENDENT_NODES_DRIVER,
-            dependent_in_while=dependent and version >= DEPENDENT_IN_WHILE_DRIVER,
+            dependent_nodes=version >= DEPENDENT_NODES_DRIVER
+            and (major, minor) >= DEPENDENT_LAUNCH_CAPABILITY,
         )
 
     def _attribute(self, name: str) -> int:
@@ -676,8 +669,7 @@ class CudaDevice(Device):
                 "cuGraphConditionalHandleCreate",
             )
             node, body_graph = self._while_node(graph, last, condition)
-            early = self.info.dependent_in_while
-            with stream.recording_into(body_graph, [], has_early=early):
+            with stream.recording_into(body_graph, []):
                 body(stream, int(condition))
             with stream.recording_into(graph, [node]):
                 after(stream)

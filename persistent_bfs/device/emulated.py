@@ -474,7 +474,6 @@ class EmulatedDevice(Device):
             warp_size=WARP_SIZE,
             clusters=clusters,
             dependent_nodes=True,
-            dependent_in_while=True,
         )
         self.blocks_per_multiprocessor = blocks_per_multiprocessor
         self.point_limit = point_limit

@@ -31,8 +31,8 @@ class GraphWhile(Engine):
             for phase in range(self.config.phases):
                 self.launch.phase = phase
                 last = level == levels - 1 and phase == self.config.phases - 1
-                kernel = self.program["search_level_while" if last else "search_level"]
-                stream.launch_dependent(kernel, self.shape, self.arguments)
+                kernel = self.program["search_level_while" if last else "search_level_in_turn"]
+                stream.launch(kernel, self.shape, self.arguments)
 
     def _after(self, stream: Stream) -> None:
         stream.copy_to_host(self.workspace.host_state, self.workspace["state"])

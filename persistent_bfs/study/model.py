@@ -486,12 +486,9 @@ class Figures:
             return None
         return min(points, key=lambda entry: distance(entry[0]))[1].median
 
-    def per_node(self) -> float | None:
-        """What one more node adds to a graph on the device, in microseconds: the slope.
-
-        Of dependent nodes, as the engines record them, where they were measured.
-        """
-        points = self.points("graph_dependent") or self.points("graph_device")
+    def per_node(self, name: str) -> float | None:
+        """What one more node adds to such a graph on the device, in microseconds: the slope."""
+        points = self.points(name)
         if len(points) < 2:
             return None
         nodes = [point["nodes"] for point, _ in points]
@@ -553,7 +550,10 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
     elif choice["while_nodes"] and row["ran"] == choice["engine"]:
         barrier, by = _turn_part(turns, figures), f"a node, and a turn every {turns}"
     else:
-        barrier, by = figures.per_node(), "a graph's node"
+        # As graph_unrolled records them, or plain ones where no others were measured.
+        barrier, by = figures.per_node("graph_dependent"), "a graph's dependent node"
+        if barrier is None:
+            barrier, by = figures.per_node("graph_device"), "a graph's node"
     load = figures.median("dependent_load", memory="L2")
     atomic = figures.median("dependent_atomic")
     if in_tier:
@@ -567,11 +567,10 @@ def split_level(engine: str, choice: Row, rows: Sequence[Row], figures: Figures)
 
 def _turn_part(turns: int, figures: Figures) -> float | None:
     """A level's part of a WHILE node's turn of so many levels, a node each, in microseconds."""
-    name = "while_turn_dependent" if figures.points("while_turn_dependent") else "while_turn"
-    whole = figures.median(name, nodes=turns)
+    whole = figures.median("while_turn", nodes=turns)
     if whole is not None:
         return whole / turns
-    node, turn = figures.per_node(), figures.median(name)
+    node, turn = figures.per_node("graph_device"), figures.median("while_turn")
     return None if node is None or turn is None else node + (turn - node) / turns
 
 

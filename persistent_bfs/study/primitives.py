@@ -238,10 +238,9 @@ class Bench:
         each = tuple((sample - idle) / repeats for sample in many.device.samples)
         return Sample(point, Timing(each), many.counters, repeats)
 
-    def launch_node(self, kernel: str, *, dependent: bool) -> None:
-        """Launch a kernel of the program that asks for no more, as a node of a graph."""
-        launch = self.stream.launch_dependent if dependent else self.stream.launch
-        launch(self.program[kernel], SMALL, self._launch)
+    def launch_dependent(self, kernel: str, shape: LaunchShape) -> None:
+        """Launch a kernel of the program that waits by itself for the one in front."""
+        self.stream.launch_dependent(self.program[kernel], shape, self._launch)
 
     @contextmanager
     def graph(self, nodes: int, *, dependent: bool) -> Iterator[Graph]:
@@ -249,7 +248,10 @@ class Bench:
         with self.device.current():
             with self.stream.capture() as recorded:
                 for _ in range(nodes):
-                    self.launch_node(EMPTY[dependent], dependent=dependent)
+                    if dependent:
+                        self.launch_dependent("empty_dependent", SMALL)
+                    else:
+                        self.launch("empty_kernel", SMALL)
             graph = recorded()
         try:
             yield graph
@@ -258,7 +260,7 @@ class Bench:
                 graph.free()
 
     @contextmanager
-    def turning(self, nodes: int, *, dependent: bool) -> Iterator[Graph]:
+    def turning(self, nodes: int) -> Iterator[Graph]:
         """Hold a graph whose WHILE node has so many kernels, the last of which counts its turns."""
 
         def before(stream: Stream) -> None:
@@ -266,8 +268,8 @@ class Bench:
 
         def body(_: Stream, condition: int) -> None:
             self.arguments.condition = condition
-            for kernel in [EMPTY[dependent]] * (nodes - 1) + ["count_turn"]:
-                self.launch_node(kernel, dependent=dependent)
+            for kernel in ["empty_kernel"] * (nodes - 1) + ["count_turn"]:
+                self.launch(kernel, SMALL)
 
         with self.device.current():
             graph = self.device.while_graph(self.stream, before, body, lambda _: None)
@@ -278,9 +280,8 @@ class Bench:
                 graph.free()
 
 
-# A launch that asks for no more than its launch, and its kernel: one that waits by itself, or not.
+# A launch that asks for no more than its launch.
 SMALL = LaunchShape(1, WARP_SIZE)
-EMPTY = {False: "empty_kernel", True: "empty_dependent"}
 
 
 def _in(unit: float, timing: Timing | None) -> Timing | None:
@@ -331,9 +332,9 @@ def _graph(bench: Bench, *, clock: str, dependent: bool = False) -> Iterator[Sam
         yield Sample({"nodes": nodes}, _in(US, getattr(timed, clock)), timed.counters, nodes)
 
 
-def _while(bench: Bench, *, dependent: bool = False) -> Iterator[Sample]:
+def _while(bench: Bench) -> Iterator[Sample]:
     for nodes in bench.effort.bodies:
-        with bench.turning(nodes, dependent=dependent) as graph:
+        with bench.turning(nodes) as graph:
             launch = partial(bench.stream.launch_graph, graph)
             turns = bench.effort.turns
             bench.turns[0] = 1
@@ -489,12 +490,6 @@ def _no_dependent_nodes(device: Device) -> str | None:
     return "dependent nodes need a GPU of sm_90 and a driver of CUDA 12.3"
 
 
-def _no_dependent_in_while(device: Device) -> str | None:
-    if device.info.dependent_in_while:
-        return _no_while(device)
-    return "dependent nodes in a WHILE node need a GPU of sm_90 and a driver of CUDA 13.0"
-
-
 @dataclass(frozen=True)
 class Primitive:
     """One row: what is measured, in which unit and by whose clock, and where it cannot be.
@@ -575,14 +570,6 @@ PRIMITIVES: Mapping[str, Primitive] = {
             _no_dependent_nodes,
         ),
         Primitive("while_turn", "turn of a WHILE node", "µs", "device", _while, _no_while),
-        Primitive(
-            "while_turn_dependent",
-            "turn of a WHILE node, its nodes dependent",
-            "µs",
-            "device",
-            partial(_while, dependent=True),
-            _no_dependent_in_while,
-        ),
         Primitive(
             "grid_sync",
             "grid-wide barrier of cooperative groups",

@@ -17,6 +17,7 @@ from persistent_bfs.device.base import DeviceError
 from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.study import run
 from persistent_bfs.study.plan import VARIANTS, Plan, depth_specs, width_specs
+from persistent_bfs.study.primitives import PRIMITIVES
 from persistent_bfs.study.suite import SUITE, prepare
 
 emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))
@@ -245,17 +246,18 @@ def test_an_interrupted_study_keeps_what_was_measured(
     result = call(*small, "--out", str(tmp_path))
     assert result.exit_code == 130
     study = run.read(tmp_path / "study.json")
-    total = 17 + len(VARIANTS) * (3 + len(study["plan"]["graphs"]))
-    assert len(study["primitives"]) == 17
+    total = len(PRIMITIVES) + len(VARIANTS) * (3 + len(study["plan"]["graphs"]))
+    missing = total - len(PRIMITIVES) - 3
+    assert len(study["primitives"]) == len(PRIMITIVES)
     assert len(study["searches"]) == 3
     assert study["incomplete"] == {
         "reason": "interrupted",
         "interrupted": True,
-        "missing": total - 20,
+        "missing": missing,
         "of": total,
     }
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("incomplete: ")]
-    assert line == f"incomplete: {total - 20} of {total} measurements missing: interrupted"
+    assert line == f"incomplete: {missing} of {total} measurements missing: interrupted"
     assert "This study is not complete" in (tmp_path / "report.md").read_text()
     # Told anew it says the same, and is as incomplete.
     kept = (tmp_path / "report.md").read_text()

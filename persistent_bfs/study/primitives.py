@@ -243,7 +243,7 @@ class Bench:
         self.stream.launch_dependent(self.program[kernel], shape, self._launch)
 
     @contextmanager
-    def graph(self, nodes: int, *, dependent: bool) -> Iterator[Graph]:
+    def graph(self, nodes: int, *, dependent: bool = False) -> Iterator[Graph]:
         """Hold a graph of so many empty kernels, one behind the other, inside the block."""
         with self.device.current():
             with self.stream.capture() as recorded:

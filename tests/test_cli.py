@@ -218,6 +218,20 @@ def test_a_comparison_for_people_tells_no_time_on_the_emulated_device(tmp_path: 
 
 
 @emulated
+def test_a_seed_shows_seven_vertices_in_the_frontiers_against_six_reached(six: str) -> None:
+    how = ("--directed", "--device", "emulated", "--claim", "naive", "--schedule", "adversarial")
+    how += ("--engine", "host_loop", "--advance", "thread", "--block-threads", "32", "--trace")
+    for seed in range(40):
+        result = call("run", six, *how, "--seed", str(seed), "--json")
+        report = json.loads(result.stdout)
+        if report["frontier_sizes"] == [1, 2, 3, 1]:
+            break
+    # Vertex 3 twice beside 4 at level 2, and nobody twice after that.
+    assert (report["enqueued"], report["reached"], result.exit_code) == (7, 6, 1)
+    assert "add up to 7, but 6 vertices are reached" in result.stderr
+
+
+@emulated
 def test_a_comparison_of_wrong_answers_fails(six: str) -> None:
     result = call(
         *("compare", six, "--directed", "--device", "emulated", "--claim", "naive"),

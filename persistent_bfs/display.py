@@ -142,13 +142,11 @@ def _fill(table: Table, rows: Sequence[Sequence[str]]) -> Table:
 def search(report: Report) -> RenderableType:
     """Show what ``run`` found: a summary and, if traced, the levels."""
     verdict = "verified" if report["verified"] else "WRONG"
-    cost = [
+    cost = (
         _plural(report["launches"], "launch"),
         _plural(report["host_syncs"], "host sync"),
         _plural(report["barriers"], "barrier"),
-    ]
-    if report["levels_per_launch"] > 1:
-        cost.append(f"{report['levels_per_launch']:,} levels at once")
+    )
     how = (
         "NumPy"
         if report["device"] == "reference"

@@ -20,9 +20,9 @@ from importlib.metadata import PackageNotFoundError, version
 from persistent_bfs import compiler
 from persistent_bfs.device import cuda_problem, emulated_problem
 from persistent_bfs.device.base import DeviceError
-from persistent_bfs.device.cuda import WHILE_NODES_DRIVER, has_dependent_nodes
 
 OLDEST_PYTHON = (3, 10)
+WHILE_NODES_DRIVER = 12040
 KERNEL_DEVICES = ("cuda", "emulated")
 
 REQUIRED = ("numpy", "scipy", "click", "rich", "platformdirs")
@@ -48,14 +48,8 @@ class Gpu:
     """What the driver says of its first GPU."""
 
     name: str
-    capability: tuple[int, int]
+    architecture: str
     cooperative_launch: bool
-
-    @property
-    def architecture(self) -> str:
-        """What its kernels are compiled for."""
-        major, minor = self.capability
-        return f"sm_{major}{minor}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ def ask_driver() -> Driver:
         library.cuDeviceGetName(text, len(text), device)
     except OSError as error:
         return Driver(cuda, problem=str(error))
-    return Driver(cuda, Gpu(text.value.decode(), (major, minor), cooperative))
+    return Driver(cuda, Gpu(text.value.decode(), f"sm_{major}{minor}", cooperative))
 
 
 def examine_python() -> list[Check]:
@@ -156,12 +150,6 @@ def examine_gpu() -> list[Check]:
             driver.version >= WHILE_NODES_DRIVER,
             f"since CUDA 12.4, the driver has {release}",
             "update the driver; until then graph_while runs as graph_unrolled",
-        ),
-        Check(
-            "dependent nodes",
-            has_dependent_nodes(driver.gpu.capability, driver.version) or None,
-            f"since sm_90 and CUDA 12.3, here are {driver.gpu.architecture} and {release}",
-            "none needed: graph_unrolled has plain nodes, and takes a little longer",
         ),
     ]
 

@@ -82,9 +82,6 @@ class BFSResult:
         The order in which the session searched the vertices, ``none`` for the graph's own.
     reorder_ms : float
         Milliseconds by the host's clock that the session's reordering took, once; in no other time.
-    levels_per_launch : int
-        Levels that the engine issued together, before anyone looked whether there were more; 1 for
-        one that knows at every level.
     counters : Counters
     trace : list of LevelTrace, or None
         If it was asked for.
@@ -107,7 +104,6 @@ class BFSResult:
     reason: str
     reorder: str
     reorder_ms: float
-    levels_per_launch: int
     counters: Counters
     trace: list[LevelTrace] | None
     device_ms: float | None
@@ -176,7 +172,6 @@ class BFSResult:
             "launches": self.counters.launches,
             "host_syncs": self.counters.host_syncs,
             "barriers": self.counters.barriers,
-            "levels_per_launch": self.levels_per_launch,
             "device_ms": self.device_ms,
             "wall_ms": self.wall_ms,
         }

@@ -469,7 +469,6 @@ class BFS:
             reason=self.reason,
             reorder=self.reorder,
             reorder_ms=self.reorder_ms,
-            levels_per_launch=self.levels_per_launch,
             _fetch_distances=fetch_distances,
             _fetch_predecessors=fetch_predecessors,
             **fields,

@@ -26,7 +26,6 @@ WORDS = ("words-kjv", "--source", "faithless")
 RUN_KEYS = {
     *("graph", "vertices", "arcs", "source", "engine", "advance", "device", "levels", "depth"),
     *("reached", "launches", "host_syncs", "barriers", "verified", "device_ms", "wall_ms"),
-    "levels_per_launch",
 }
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from persistent_bfs import compiler, doctor
 from persistent_bfs.device import cuda_problem, emulated_problem
-from persistent_bfs.device.cuda import has_dependent_nodes
 from persistent_bfs.doctor import Check, Driver, Gpu, usable
 
-OLD_GPU = Driver(12030, Gpu("Old One", (5, 2), False))
+OLD_GPU = Driver(12030, Gpu("Old One", "sm_52", False))
 
 
 def named(checks: list[Check]) -> dict[str, Check]:
@@ -54,26 +53,6 @@ def test_an_old_gpu_and_driver_are_told_apart(monkeypatch: pytest.MonkeyPatch) -
     assert checks["cooperative launch"].ok is False
     assert checks["WHILE nodes"].ok is False
     assert "graph_unrolled" in checks["WHILE nodes"].remedy
-    assert checks["dependent nodes"].ok is None  # no fault: a search does without
-    assert "here are sm_52 and CUDA 12.3" in checks["dependent nodes"].detail
-
-
-@pytest.mark.parametrize(
-    ("capability", "driver", "has"),
-    [
-        ((9, 0), 12030, True),
-        ((12, 0), 13000, True),
-        ((8, 9), 13000, False),
-        ((9, 0), 12020, False),
-    ],
-)
-def test_dependent_nodes_need_a_gpu_and_a_driver_that_have_them(
-    capability: tuple[int, int], driver: int, has: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert has_dependent_nodes(capability, driver) is has
-    found = Driver(driver, Gpu("GPU", capability, True))
-    monkeypatch.setattr(doctor, "ask_driver", lambda: found)
-    assert named(doctor.examine_gpu())["dependent nodes"].ok is (True if has else None)
 
 
 def test_a_driver_that_fails_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +84,8 @@ def test_an_nvcc_that_does_not_know_the_gpu_is_a_fault(
     nvcc.chmod(0o755)
     found = compiler.Compiler(nvcc, "nvcc\nCuda compilation tools, release 11.8, V11.8.89")
     monkeypatch.setattr(compiler, "find_nvcc", lambda: found)
-    for capability, architecture, ok in (((8, 0), "sm_80", True), ((9, 0), "sm_90", False)):
-        driver = Driver(12040, Gpu("GPU", capability, True))
+    for architecture, ok in (("sm_80", True), ("sm_90", False)):
+        driver = Driver(12040, Gpu("GPU", architecture, True))
         monkeypatch.setattr(doctor, "ask_driver", lambda driver=driver: driver)
         checks = named(doctor.examine_compilers())
         assert checks[f"nvcc for {architecture}"].ok is ok

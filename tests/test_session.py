@@ -663,6 +663,5 @@ def test_a_session_says_how_many_levels_it_issues(
     options = EngineOptions(levels_per_launch=asked)
     with BFS(read_graph("star:90"), engine=engine, device="emulated", options=options) as search:
         assert search.levels_per_launch == issued
-        assert search.run(0).levels_per_launch == issued
     with BFS(read_graph("star:90"), device="reference") as search:
-        assert search.levels_per_launch == search.run(0).levels_per_launch == 1
+        assert search.levels_per_launch == 1

@@ -82,11 +82,6 @@ def with_edges(cu: Any, call: str) -> Callable[..., Any]:
     return form
 
 
-def has_dependent_nodes(capability: tuple[int, int], driver: int) -> bool:
-    """Whether a GPU of this capability has dependent nodes with a driver of this version."""
-    return capability >= DEPENDENT_LAUNCH_CAPABILITY and driver >= DEPENDENT_NODES_DRIVER
-
-
 def cuda_problem() -> str | None:
     """Why no GPU can be used here, in one line; None if one can.
 
@@ -473,7 +468,8 @@ class CudaDevice(Device):
             l2_bytes=self._attribute("L2_CACHE_SIZE"),
             pci_bus_id=str(device.pci_bus_id()),
             clusters=MAX_CLUSTER if (major, minor) >= CLUSTERS_CAPABILITY else 1,
-            dependent_nodes=has_dependent_nodes((major, minor), version),
+            dependent_nodes=version >= DEPENDENT_NODES_DRIVER
+            and (major, minor) >= DEPENDENT_LAUNCH_CAPABILITY,
         )
 
     def _attribute(self, name: str) -> int:

@@ -148,7 +148,7 @@ def _row(
     how: dict[str, Any] = {**VARIANTS[engine], "advance": ADVANCE, "device": device}
     with BFS(graph, **how) as session:
         measured = measure(session, source, expected=expected.distances, **timing)
-        shape, config = session.shape, session.config
+        shape, config, batch = session.shape, session.config, session.levels_per_launch
     with BFS(graph, trace=True, **how) as session:
         traced = session.run(source)
         problem = measured.problem or find_problem(graph, traced, expected=expected.distances)
@@ -169,7 +169,7 @@ def _row(
         "launches": result.counters.launches,
         "host_syncs": result.counters.host_syncs,
         "barriers": result.counters.barriers,
-        "batch": result.levels_per_launch,
+        "batch": batch,
         "counts": result.counters.device or None,
         **_samples(measured),
         "regimes": regimes(trace),

@@ -227,7 +227,8 @@ def trace_table(folder: Path) -> str:
         "",
         f"(`trace-cost.json`: {report['device']}, driver {report['driver']}, median of "
         f"{searches(report)}, on and off in turn; % by the means of {report['passes']} sessions "
-        "each, with its standard error; every answer and every trace verified.)",
+        "each, opened first as often, with its standard error; every answer and every trace "
+        "verified.)",
     ]
     return "\n".join(lines)
 

@@ -3,15 +3,15 @@
     python benchmarks/trace_cost.py benchmarks/results/h200/trace-cost.json
 
 Two sessions, alike but for the trace, search in turn, and who is first alternates, so that neither
-a drifting clock nor a warmer cache is taken for a cost. They are opened anew in several passes,
-the other one first, since sessions differ by where in memory they lie, some by more than the trace
-costs: what it costs is told by the mean of the sessions' medians, with its standard error. Each
-searches after a third session, which has no trace: while the host reads one the device falls idle,
-and whatever search comes next is slower by some 20 microseconds, traced or not. A row a graph and
-tier, all of the persistent engine. Both answers are compared with the reference, and the trace
-with what follows from them: sizes of frontiers, arcs of what was pushed, times that follow each
-other and fit into the search. A row that is wrong has no time. The file is written anew after each
-row.
+a drifting clock nor a warmer cache is taken for a cost. They are opened anew in an even number of
+passes, the other one first, since sessions differ by where in memory they lie: which is opened
+second may take longer by more than the trace costs. What it costs is told by the means of two
+passes, one of either order, with the standard error over these. Each searches after a third
+session, which has no trace: while the host reads one the device falls idle, and whatever search
+comes next is slower by some 20 microseconds, traced or not. A row a graph and tier, all of the
+persistent engine. Both answers are compared with the reference, and the trace with what follows
+from them: sizes of frontiers, arcs of what was pushed, times that follow each other and fit into
+the search. A row that is wrong has no time. The file is written anew after each row.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ def _find_time_problem(levels: list[LevelTrace], tier: str, device_ms: float) ->
 
 
 def measure_case(
-    graph: Graph, device: Device, case: Case, source: int, repeat: int, passes: int = 1
+    graph: Graph, device: Device, case: Case, source: int, repeat: int, passes: int = 2
 ) -> Report:
-    """Measure one case with the trace and without.
+    """Measure one case with the trace and without, in an even number of passes.
 
     Raises
     ------
@@ -165,30 +165,28 @@ def measure_case(
         "ns_a_level": None,
     }
     if samples["traced"]:
-        off, on = (sessions_of(samples[label], passes) for label in ("untraced", "traced"))
-        row |= {
-            "untraced_ms": spread(Timing(tuple(samples["untraced"]))),
-            "traced_ms": spread(Timing(tuple(samples["traced"]))),
-            "sessions_ms": {"untraced": off.tolist(), "traced": on.tolist()},
-            "percent": 100 * (on.mean() / off.mean() - 1),
-            "percent_error": percent_error(off, on),
-            "ns_a_level": (on.mean() - off.mean()) * 1e6 / last.levels,
-            "samples": samples,
-        }
+        row |= compared(samples, passes, last.levels)
     return row
 
 
-def sessions_of(samples: list[float], passes: int) -> npt.NDArray[np.float64]:
-    """The median of each session's samples, one a pass."""
-    return np.median(np.reshape(samples, (passes, -1)), axis=1)
-
-
-def percent_error(off: npt.NDArray[np.float64], on: npt.NDArray[np.float64]) -> float | None:
-    """The standard error of the means' ratio in percent, by how sessions differ; None for one."""
-    if len(off) < 2:
-        return None
-    relative = [found.std(ddof=1) / found.mean() / np.sqrt(len(found)) for found in (off, on)]
-    return float(100 * np.hypot(*relative) * on.mean() / off.mean())
+def compared(samples: dict[str, list[float]], passes: int, levels: int) -> Report:
+    """What the trace costs, by the samples in milliseconds of an even number of passes."""
+    sessions = {
+        label: np.median(np.reshape(found, (passes, -1)), axis=1)
+        for label, found in samples.items()
+    }
+    # Either was opened first in one of two passes.
+    off, on = (sessions[label].reshape(-1, 2).mean(axis=1) for label in TRACES)
+    percents = 100 * (on / off - 1)
+    error = percents.std(ddof=1) / np.sqrt(len(percents)) if len(percents) > 1 else None
+    return {
+        **{f"{label}_ms": spread(Timing(tuple(found))) for label, found in samples.items()},
+        "sessions_ms": {label: found.tolist() for label, found in sessions.items()},
+        "percent": float(percents.mean()),
+        "percent_error": None if error is None else float(error),
+        "ns_a_level": float((on - off).mean()) * 1e6 / levels,
+        "samples": samples,
+    }
 
 
 def in_turn(number: int) -> tuple[str, ...]:
@@ -253,14 +251,16 @@ def describe(row: Report) -> str:
 )
 @click.option(
     "--passes",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=2),
     default=12,
     show_default=True,
-    help="Times that both sessions are opened anew.",
+    help="Times that both sessions are opened anew: even, so that each is first as often.",
 )
 @click.option("--device", "where", default="cuda", show_default=True)
 def main(output: Path, names: tuple[str, ...], repeat: int, passes: int, where: str) -> None:
     """Measure what the trace costs and write it to OUTPUT."""
+    if passes % 2:
+        raise click.UsageError(f"--passes {passes}: an even number, so that each is first as often")
     rows: list[Report] = []
     with opened(where) as device:
         report: Report = {

@@ -126,13 +126,13 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def test_both_are_timed_in_turn_and_warm_ups_are_not(searched: list[bool]) -> None:
     row = trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3", "none"), 0, 3)
-    # Each after one of a session that has no trace.
-    assert searched == [False, True, False, False, False, False, False, True] * 3
+    # Each after one of a session that has no trace, in two passes.
+    assert searched == [False, True, False, False, False, False, False, True] * 6
     assert row["untraced_ms"]["quartiles"] == [2.0, 2.0]
     assert row["traced_ms"]["median"] == 2.1
-    assert row["samples"] == {"untraced": [2.0] * 3, "traced": [2.1] * 3}
+    assert row["samples"] == {"untraced": [2.0] * 6, "traced": [2.1] * 6}
     assert row["percent"] == pytest.approx(5)
-    assert row["percent_error"] is None  # of one session each there is none
+    assert row["percent_error"] is None  # of two passes there is none
     assert row["ns_a_level"] == pytest.approx(20_000)  # 0.1 ms over five levels
     assert (row["levels"], row["mappings"]) == (5, {"warp": 5})
     line = trace_cost.describe({"graph": "grid:3x3", "tiers": "none"} | row)
@@ -150,23 +150,38 @@ def test_each_pass_opens_its_sessions_anew(
         begin(self, graph, **how)
 
     monkeypatch.setattr(Timed, "__init__", noted)
-    row = trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3", "none"), 0, 3, 2)
-    assert opened == [False, False, True, False, True, False]  # the one before both, then the two
-    assert len(searched) == 2 * 24
-    assert row["samples"] == {"untraced": [2.0] * 6, "traced": [2.1] * 6}
-    assert row["sessions_ms"] == {"untraced": [2.0] * 2, "traced": [2.1] * 2}
+    row = trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3", "none"), 0, 3, 4)
+    # The one before both, then the two.
+    assert opened == [False, False, True, False, True, False] * 2
+    assert len(searched) == 4 * 24
+    assert row["samples"] == {"untraced": [2.0] * 12, "traced": [2.1] * 12}
+    assert row["sessions_ms"] == {"untraced": [2.0] * 4, "traced": [2.1] * 4}
     assert row["percent"] == pytest.approx(5)
     assert row["percent_error"] == 0
 
 
-def test_what_sessions_differ_by_is_no_cost_but_its_error() -> None:
-    # Of four sessions a half takes 4 % longer, whether they trace or not.
-    off = trace_cost.sessions_of([1.0, 1.0, 9.0, 1.04, 1.04, 1.04, 1.0, 1.0, 1.0, 1.04, 1, 1.04], 4)
-    assert off.tolist() == [1.0, 1.04, 1.0, 1.04]
-    on = off[::-1] * 1.01
-    assert 100 * (on.mean() / off.mean() - 1) == pytest.approx(1.0)
-    # s / sqrt(4) of each, 0.0231 / 2 of 1.02, and both together.
-    assert trace_cost.percent_error(off, on) == pytest.approx(1.01 * 2**0.5 * 1.1320, rel=1e-3)
+def test_what_is_opened_second_is_slower_and_that_is_no_cost_of_the_trace() -> None:
+    # By 6 %, traced or not; each pass has a sample that is far off.
+    off = [1.0, 1.0, 9.0, 1.06, 1.06, 1.06, 1.0, 1.0, 1.0, 1.06, 0.1, 1.06]
+    on = [1.06, 1.06, 1.06, 1.0, 1.0, 5.0, 1.06, 1.06, 1.06, 1.0, 1.0, 1.0]
+    row = trace_cost.compared({"untraced": off, "traced": on}, 4, 5)
+    assert row["sessions_ms"]["untraced"] == [1.0, 1.06, 1.0, 1.06]
+    assert row["percent"] == pytest.approx(0.0)
+    assert row["percent_error"] == pytest.approx(0.0)
+    # What does cost is told, and how much it differs: 1 % and 3 % are 2, give or take 1.
+    more = [t * (1.01 if i < 6 else 1.03) for i, t in enumerate(on)]
+    row = trace_cost.compared({"untraced": off, "traced": more}, 4, 5)
+    assert row["percent"] == pytest.approx(2.0)
+    assert row["percent_error"] == pytest.approx(1.0)
+    assert row["ns_a_level"] == pytest.approx(0.02 * 1.03 * 1e6 / 5)
+
+
+def test_an_odd_number_of_passes_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "trace-cost.json"
+    answer = CliRunner().invoke(trace_cost.main, [str(file), "--passes", "5"])
+    assert answer.exit_code == 2
+    assert "--passes 5: an even number" in answer.output
+    assert not file.exists()
 
 
 def test_a_search_that_is_wrong_is_not_timed(

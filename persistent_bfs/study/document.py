@@ -264,7 +264,7 @@ def _primitives(study: Row) -> Iterator[Block]:
         return plots.barriers(name, Figures(study["primitives"]))
 
     dependent = Figures(study["primitives"]).points("graph_dependent")
-    kind = " (of dependent nodes, as the engines')" if dependent else ""
+    kind = " (of dependent nodes, as graph_unrolled's)" if dependent else ""
     yield Picture(
         "primitives",
         draw,

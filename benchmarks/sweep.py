@@ -29,8 +29,8 @@ from persistent_bfs import (
     DIRECTIONS,
     FRONTIERS,
     ORDERS,
-    EngineOptions,
     Graph,
+    Options,
     read_graph,
 )
 from persistent_bfs.cli.output import published
@@ -127,7 +127,7 @@ def shapes() -> Iterator[tuple[str, Choice]]:
     for threads in (128, 256, 512, 1024):
         for blocks in (33, 66, 132, 264, 528):
             name = f"{blocks} blocks of {threads} threads"
-            options = EngineOptions(blocks=blocks)
+            options = Options(blocks=blocks)
             choice = {"engine": "persistent", "tiers": "none", "block_threads": threads}
             yield name, choice | {"options": options}
 

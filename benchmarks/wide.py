@@ -163,8 +163,7 @@ def spread(timing: Timing | None) -> Report | None:
 
 def memory_held(session: BFS) -> Report:
     """Bytes on the device, by buffer; an arc's are those of buffers with an item an arc or more."""
-    graph, workspace = session.graph, session._workspace
-    buffers = {} if workspace is None else workspace.buffers
+    graph, buffers = session.graph, session.buffers
     by_arcs = sum(buffer.nbytes for buffer in buffers.values() if buffer.count >= graph.arcs)
     total = sum(buffer.nbytes for buffer in buffers.values())
     return {

@@ -25,14 +25,16 @@ if TYPE_CHECKING:
         Config,
     )
     from persistent_bfs.device.base import (
+        DeviceBusy,
         DeviceError,
+        DeviceLost,
         DeviceMemoryError,
         DeviceUnavailable,
         SearchTimeout,
     )
-    from persistent_bfs.engines.base import EngineOptions
     from persistent_bfs.graph import Graph
     from persistent_bfs.io import GraphFormatError, read_graph
+    from persistent_bfs.options import Options
     from persistent_bfs.reference import WrongAnswer
     from persistent_bfs.result import BFSResult, Counters, LevelTrace
     from persistent_bfs.session import BFS, bfs
@@ -51,10 +53,17 @@ _MODULES = {
         "TIERS",
         "Config",
     ),
-    "device.base": ("DeviceError", "DeviceMemoryError", "DeviceUnavailable", "SearchTimeout"),
-    "engines.base": ("EngineOptions",),
+    "device.base": (
+        "DeviceBusy",
+        "DeviceError",
+        "DeviceLost",
+        "DeviceMemoryError",
+        "DeviceUnavailable",
+        "SearchTimeout",
+    ),
     "graph": ("Graph",),
     "io": ("GraphFormatError", "read_graph"),
+    "options": ("Options",),
     "reference": ("WrongAnswer",),
     "result": ("BFSResult", "Counters", "LevelTrace"),
 }
@@ -74,13 +83,15 @@ __all__ = [
     "CompileError",
     "Config",
     "Counters",
+    "DeviceBusy",
     "DeviceError",
+    "DeviceLost",
     "DeviceMemoryError",
     "DeviceUnavailable",
-    "EngineOptions",
     "Graph",
     "GraphFormatError",
     "LevelTrace",
+    "Options",
     "SearchTimeout",
     "WrongAnswer",
     "__version__",

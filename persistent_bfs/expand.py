@@ -34,6 +34,7 @@ from persistent_bfs.device.base import (
 from persistent_bfs.engines.base import ARCS_PER_THREAD, MAX_COUNTED_ARCS, uploads
 from persistent_bfs.graph import Graph
 from persistent_bfs.measure import WARM_UPS, Timing, measure
+from persistent_bfs.plan import configure
 from persistent_bfs.reference import (
     ARCS_AT_ONCE,
     LevelRow,
@@ -41,7 +42,7 @@ from persistent_bfs.reference import (
     bfs_reference,
     level_table,
 )
-from persistent_bfs.session import BFS, configure
+from persistent_bfs.session import BFS
 
 __all__ = [
     "ExpandReport",
@@ -651,14 +652,8 @@ def _whole_search(
     block_threads: int,
 ) -> WholeSearch:
     # Without a tier, which would run narrow levels without the mapping.
-    with BFS(
-        graph,
-        engine="persistent",
-        tiers="none",
-        advance=advance,
-        device=device,
-        block_threads=block_threads,
-    ) as search:
+    how: dict[str, Any] = {"advance": advance, "tiers": "none", "block_threads": block_threads}
+    with BFS(graph, engine="persistent", device=device, **how) as search:
         found = measure(search, source, repeat=samples, expected=distances)
     counts = found.result.counters.device
     return WholeSearch(

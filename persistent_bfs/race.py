@@ -23,8 +23,9 @@ from persistent_bfs.device.accesses import Access, DataRace, SourceLine
 from persistent_bfs.device.base import RepeatedDiscovery
 from persistent_bfs.device.emulated import EmulatedDevice
 from persistent_bfs.graph import Graph
+from persistent_bfs.plan import configure
 from persistent_bfs.reference import bfs_reference
-from persistent_bfs.session import BFS, configure
+from persistent_bfs.session import BFS
 from persistent_bfs.tiers import NONE
 
 __all__ = ["Access", "DataRace", "RaceReport", "ScheduleRun", "SourceLine", "explore"]
@@ -167,21 +168,20 @@ class RaceReport:
         """A fresh device, and the search on it as a function of the seed."""
         device = EmulatedDevice(schedule=schedule, check_races=check_races)
         config = self.config
-        with (
-            device,
-            BFS(
-                self.graph,
-                device=device,
-                engine=config.engine,
-                advance=config.advance,
-                direction=config.direction,
-                claim=config.claim,
-                append=config.append,
-                frontier=config.frontier,
-                block_threads=config.block_threads,
-                tiers=NONE,  # whose frontiers are in no queue
-            ) as search,
-        ):
+        how: dict[str, Any] = {
+            name: getattr(config, name)
+            for name in (
+                "engine",
+                "advance",
+                "direction",
+                "claim",
+                "append",
+                "frontier",
+                "block_threads",
+            )
+        }
+        # Without tiers, whose frontiers are in no queue.
+        with device, BFS(self.graph, device=device, tiers=NONE, **how) as search:
 
             def run(seed: int) -> ScheduleRun:
                 device.reseed(seed)

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Vertices = npt.NDArray[np.int32]
-
-
-class Fetch(Protocol):
-    """What copies an answer to the host."""
-
-    def __call__(self) -> npt.NDArray[np.int32]:
-        """Return the (n,) answer."""
-        ...
+from persistent_bfs.answer import Answer, Vertices
 
 
 @dataclass(frozen=True)
@@ -52,15 +42,17 @@ class LevelTrace:
     ns: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BFSResult:
     """The answer of one search.
 
-    Distances and predecessors are copied from the device when first looked at, and stay this
-    result's own: a later search with the same session changes nothing here once they have been
-    looked at, and makes looking an error before. Where the session searched a reordered graph, that
-    is also when the host brings them back to the caller's ids, distances by one gather and
-    predecessors by two; no time here includes it.
+    Plain values but for distances and predecessors, which are copied from the device when first
+    looked at; a later search of the session, and its closing, copy them first. Where the session
+    searched a reordered graph, that is also when the host brings them back to the caller's ids,
+    distances by one gather and predecessors by two; no time here includes it.
+
+    Results are equal if they say the same of the same source: which vertices are reached, and how
+    far they are. They can be pickled, and take their arrays along.
 
     Attributes
     ----------
@@ -88,9 +80,12 @@ class BFSResult:
     device_ms, wall_ms : float or None
         Milliseconds: by the device's events around everything the search enqueued; by the
         host's clock around the call. None on the emulated device, which has no time to tell.
+    answer : Answer
+        The arrays, by name; ``distances`` and ``predecessors`` are what it has.
     """
 
     source: int
+    reached: int
     depth: int
     enqueued: int
     engine: str
@@ -108,8 +103,7 @@ class BFSResult:
     trace: list[LevelTrace] | None
     device_ms: float | None
     wall_ms: float | None
-    _fetch_distances: Fetch = field(repr=False)
-    _fetch_predecessors: Fetch | None = field(repr=False)
+    answer: Answer
 
     @property
     def levels(self) -> int:
@@ -119,14 +113,20 @@ class BFSResult:
     @property
     def has_predecessors(self) -> bool:
         """Whether predecessors were asked for."""
-        return self._fetch_predecessors is not None
+        return "predecessors" in self.answer.names
 
-    @cached_property
+    @property
     def distances(self) -> Vertices:
-        """Distance of every vertex, (n,) int32, -1 where unreachable."""
-        return self._fetch_distances()
+        """Distance of every vertex, (n,) int32, -1 where unreachable.
 
-    @cached_property
+        Raises
+        ------
+        DeviceError
+            The device failed, or was lost, before they were looked at.
+        """
+        return self.answer["distances"]
+
+    @property
     def predecessors(self) -> Vertices:
         """A parent of every vertex, (n,) int32, -1 for the source and where unreachable.
 
@@ -136,20 +136,46 @@ class BFSResult:
         ------
         ValueError
             They were not asked for.
+        DeviceError
+            As ``distances``.
         """
-        if self._fetch_predecessors is None:
+        if not self.has_predecessors:
             raise ValueError("predecessors were not asked for: pass predecessors=True")
-        return self._fetch_predecessors()
-
-    @cached_property
-    def reached(self) -> int:
-        """Vertices with a distance, the source included."""
-        return int(np.count_nonzero(self.distances >= 0))
+        return self.answer["predecessors"]
 
     @property
     def frontier_sizes(self) -> list[int] | None:
         """Frontier size of each level, if a trace was asked for."""
         return None if self.trace is None else [row.frontier for row in self.trace]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BFSResult):
+            return NotImplemented
+        mine, others = ((each.source, each.reached, each.depth) for each in (self, other))
+        return mine == others and np.array_equal(self.distances, other.distances)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.reached, self.depth))
+
+    def _facts(self) -> dict[str, str]:
+        """What a reader looks for first, by its name."""
+        tier = "" if self.tier == "none" else f" with {self.tier} tier"
+        facts = {
+            "source": f"{self.source}",
+            "reached": f"{self.reached:,}",
+            "levels": f"{self.levels:,}",
+            "ms": "" if self.device_ms is None else f"{self.device_ms:.3g}",
+            "engine": f"{self.engine}{tier}",
+            "device": self.device,
+        }
+        return {name: value for name, value in facts.items() if value}
+
+    def __repr__(self) -> str:
+        return f"BFSResult({', '.join(f'{name}={x}' for name, x in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{name}</th><td>{x}</td></tr>" for name, x in self._facts().items())
+        return f"<table>{rows}</table>"
 
     def summary(self) -> dict[str, Any]:
         """The figures of this search under the names the CLI's JSON uses."""

@@ -7,12 +7,31 @@ them, and beside them when the run of levels began and ended by both clocks
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs import layout
+from persistent_bfs.device.base import Buffer
+
+
+class Records(NamedTuple):
+    """A search's records, a level each, and which of them a tier ran, both (levels,)."""
+
+    levels: npt.NDArray[Any]
+    own: npt.NDArray[np.bool_]
+
+
+def read_records(trace: Buffer, levels: int) -> Records:
+    """The records of a search of so many levels, with the times of those that a tier ran."""
+    records = trace.to_host(levels)
+    own = unpack_levels(records)
+    if runs := runs_of(own):
+        # The last run's clocks come first of those at the end of the buffer.
+        clocks = trace.to_host(len(runs), start=trace.count - len(runs))
+        set_times(records, runs, clocks.view(layout.RUN_CLOCKS)[::-1])
+    return Records(records, own)
 
 
 def unpack_levels(records: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

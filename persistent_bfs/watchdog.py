@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 
@@ -22,14 +23,21 @@ class Watchdog:
     def __init__(self, device: Device, stop: Callable[[], None], seconds: float | None) -> None:
         self.seconds = seconds
         self.expired = False
+        self._expired_at = 0.0
         self._device = device
         self._stop = stop
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
+    @property
+    def seconds_expired(self) -> float:
+        """Seconds since the time was up; 0 before."""
+        return time.monotonic() - self._expired_at if self.expired else 0.0
+
     def _watch(self) -> None:
         if self._over.wait(self.seconds):
             return
+        self._expired_at = time.monotonic()
         self.expired = True
         with self._device.current():
             self._stop()

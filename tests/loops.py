@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from persistent_bfs import BFS, EngineOptions, Graph
+from persistent_bfs import BFS, Graph, Options
 from persistent_bfs.config import ENGINES, TIERS
 from persistent_bfs.device.emulated import EmulatedDevice
 
@@ -64,7 +64,7 @@ def open_beside_waiting_blocks(
             predecessors=True,
             trace=True,
             block_threads=64,
-            options=EngineOptions(tier_slots=slots),
+            options=Options(tier_slots=slots),
             **more,
         ) as search,
     ):

@@ -11,7 +11,7 @@ import pytest
 from graphs import FRONTIER_MODEL, SMALL, SmallGraph, directed
 from loops import how
 
-from persistent_bfs import BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import BFS, Graph, Options, read_graph
 from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import ADVANCES, APPENDS, ENGINES, Config, conflict
 from persistent_bfs.device.base import Device, DeviceError, RepeatedDiscovery
@@ -43,14 +43,13 @@ def _session(
 
 
 def _buffer(search: BFS, name: str) -> list[int]:
-    assert search._workspace is not None
-    return search._workspace[name].to_host().tolist()
+    return search.buffers[name].to_host().tolist()
 
 
 def _frontiers(search: BFS, graph: Graph, levels: int, *, padded: bool) -> list[list[int]]:
     """The frontiers as the queue holds them."""
     queue, begin, frontiers = _buffer(search, "queue"), 0, []
-    size, distances = 1, search._workspace["distances"].to_host()  # type: ignore[index]
+    size, distances = 1, search.buffers["distances"].to_host()
     for level in range(levels):
         frontiers.append(queue[begin : begin + size])
         begin += size
@@ -186,7 +185,7 @@ def _empty_rows() -> SmallGraph:
 def test_slots_are_the_arcs_places(device: Device, append: str, advance: str, blocks: int) -> None:
     padded = APPENDS[append].padded
     empty_rows = _empty_rows()
-    options = EngineOptions(blocks=blocks)
+    options = Options(blocks=blocks)
     for graph, source in ((empty_rows.graph, 0), (read_graph("kron:7:8"), 1)):
         with _session(graph, device, append, advance=advance, options=options) as search:
             result = search.run(source)
@@ -240,7 +239,7 @@ def test_padded_and_compacted_frontiers_have_the_same_vertices(device: Device, e
 def test_a_star_takes_every_slot_but_one(
     device: Device, engine: str, append: str, blocks: int, block_threads: int
 ) -> None:
-    graph, options = read_graph("star:3000"), EngineOptions(blocks=blocks)
+    graph, options = read_graph("star:3000"), Options(blocks=blocks)
     with _session(
         graph, device, append, engine=engine, advance="warp", block_threads=block_threads,
         options=options,
@@ -257,7 +256,7 @@ def test_a_star_takes_every_slot_but_one(
 
 def test_more_slots_than_the_largest_number_of_parts_holds_in_one_round(device: Device) -> None:
     # 65 blocks of 32 warps are more than there are parts, and 70,000 slots more than 32 a part.
-    options = EngineOptions(blocks=65, levels_per_launch=2)
+    options = Options(blocks=65, levels_per_launch=2)
     graph = read_graph("star:70001")
     for append in SCANS:
         with _session(

@@ -19,7 +19,8 @@ from persistent_bfs.config import (
     conflict,
 )
 from persistent_bfs.engines import engine_class
-from persistent_bfs.engines.base import Engine, EngineOptions
+from persistent_bfs.engines.base import Engine
+from persistent_bfs.options import Options
 
 POLICY_TABLES = {
     "advance": ADVANCES,
@@ -138,10 +139,10 @@ def test_a_tier_needs_an_engine_that_has_one() -> None:
 
 def test_fewer_than_two_slots_are_refused() -> None:
     with pytest.raises(ValueError, match="tier_slots is 1; it must be at least 2"):
-        EngineOptions(tier_slots=1)
+        Options(tier_slots=1)
 
 
 @pytest.mark.parametrize("field", ["blocks", "levels_per_launch"])
 def test_options_below_one_are_refused(field: str) -> None:
     with pytest.raises(ValueError, match=f"{field} is 0; it must be at least 1"):
-        EngineOptions(**{field: 0})
+        Options(**{field: 0})

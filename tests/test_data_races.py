@@ -13,7 +13,7 @@ import pytest
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, directed, hub, path, undirected
 from loops import LOOPS, how, narrow_mappings, open_beside_waiting_blocks
 
-from persistent_bfs import BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import BFS, Graph, Options, read_graph
 from persistent_bfs.compiler import compile_emulated
 from persistent_bfs.config import (
     ADVANCES,
@@ -280,7 +280,7 @@ def races_of(claim: str, *row: str) -> list[DataRace]:
                 trace=True,
                 block_threads=64,
                 block_queue=32,
-                options=EngineOptions(tier_slots=2),
+                options=Options(tier_slots=2),
             ) as search,
         ):
             search.run(source)
@@ -297,7 +297,7 @@ def test_the_sample_meets_every_row() -> None:
 @pytest.fixture
 def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the automatic mapping choose on the device even where every degree is small."""
-    monkeypatch.setattr("persistent_bfs.session.EVEN_DEGREE", -1)
+    monkeypatch.setattr("persistent_bfs.plan.EVEN_DEGREE", -1)
 
 
 @pytest.mark.usefixtures("always_choose")

@@ -13,9 +13,10 @@ from persistent_bfs import BFS, Graph, read_graph
 from persistent_bfs.config import ENGINES, FRONTIERS, conflict
 from persistent_bfs.device.base import Device
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
-from persistent_bfs.engines.base import EngineOptions, likely_parents
+from persistent_bfs.engines.base import likely_parents
 from persistent_bfs.layout import BITMAPS, bitmap_words
 from persistent_bfs.measure import find_problem
+from persistent_bfs.options import Options
 from persistent_bfs.race import explore
 from persistent_bfs.reference import bfs_reference
 
@@ -61,7 +62,7 @@ def _session(graph: Graph, device: Device, way: tuple[str, str], **more: object)
         "trace": True,
         "block_threads": 64,
         "frontier": "dense",
-        "options": EngineOptions(blocks=2),  # few threads need few arcs to pull
+        "options": Options(blocks=2),  # few threads need few arcs to pull
         **more,
     }
     return BFS(  # type: ignore[arg-type]
@@ -71,8 +72,7 @@ def _session(graph: Graph, device: Device, way: tuple[str, str], **more: object)
 
 def _bitmaps(search: BFS) -> list[npt.NDArray[np.bool_]]:
     """The bitmaps, a truth value a bit: three that rotate, and who is left unvisited."""
-    assert search._workspace is not None
-    words = search._workspace["bitmaps"].to_host().view(np.uint8)
+    words = search.buffers["bitmaps"].to_host().view(np.uint8)
     bits = np.unpackbits(words, bitorder="little").astype(bool)
     return np.split(bits, BITMAPS)
 

@@ -6,7 +6,6 @@ import itertools
 import os
 import random
 import re
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import BFS, Graph, Options, read_graph
 from persistent_bfs.config import (
     ADVANCES,
     APPENDS,
@@ -62,8 +61,8 @@ def always_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     And tiers be ready for rows of any length, which is one program instead of three: test_tiers.py
     has the others.
     """
-    monkeypatch.setattr(sys.modules[BFS.__module__], "EVEN_DEGREE", -1)
-    monkeypatch.setattr(sys.modules[BFS.__module__], "FEWEST_ROW_SLOTS", MOST_ROW_SLOTS)
+    monkeypatch.setattr("persistent_bfs.plan.EVEN_DEGREE", -1)
+    monkeypatch.setattr("persistent_bfs.plan.FEWEST_ROW_SLOTS", MOST_ROW_SLOTS)
 
 
 def _session(graph: Graph, device: Device, engine: str, advance: str, **more: object) -> BFS:
@@ -73,7 +72,7 @@ def _session(graph: Graph, device: Device, engine: str, advance: str, **more: ob
         "predecessors": True,
         "trace": True,
         "block_threads": 64,
-        "options": EngineOptions(tier_slots=2),
+        "options": Options(tier_slots=2),
         **more,
     }
     return BFS(graph, advance=advance, device=device, **fields)  # type: ignore[arg-type]
@@ -256,7 +255,7 @@ def test_directions_on_small_graphs(
 def test_the_direction_turns_where_its_cost_does(
     device: Device, engine: str, frontier: str, blocks: int
 ) -> None:
-    options = EngineOptions(blocks=blocks)
+    options = Options(blocks=blocks)
     how = {"direction": "auto", "frontier": frontier, "options": options, "block_threads": 96}
     graph = read_graph("kron:9:16")
     turns = set()
@@ -367,7 +366,7 @@ def test_any_number_of_levels_a_launch(
     device: Device, engine: str, levels_per_launch: int, length: int
 ) -> None:
     graph = read_graph(f"path:{length}")
-    options = EngineOptions(levels_per_launch=levels_per_launch)
+    options = Options(levels_per_launch=levels_per_launch)
     with _session(graph, device, engine, "thread", options=options) as search:
         result = search.run(0)
         assert find_problem(graph, result) is None
@@ -409,7 +408,7 @@ def test_a_session_serves_many_searches(device: Device, engine: str, advance: st
 def test_one_block_is_enough_and_too_many_are_refused(device: Device, engine: str) -> None:
     graph = read_graph("star:200")
     if engine != "persistent+cluster":
-        options = EngineOptions(blocks=1, tier_slots=2)
+        options = Options(blocks=1, tier_slots=2)
         with _session(graph, device, engine, "warp", options=options) as search:
             assert find_problem(graph, search.run(3)) is None
     engine_name = how(engine)["engine"]
@@ -417,7 +416,7 @@ def test_one_block_is_enough_and_too_many_are_refused(device: Device, engine: st
         with pytest.raises(
             DeviceError, match=rf"search_{engine_name}: .*1048576 blocks of 64 threads.* \d+ "
         ):
-            _session(graph, device, engine, "warp", options=EngineOptions(blocks=2**20))
+            _session(graph, device, engine, "warp", options=Options(blocks=2**20))
 
 
 @st.composite

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from test_benchmarks import BENCHMARKS, ROOT, emulated, load
 
 from persistent_bfs import BFS, BFSResult, Graph, read_graph
+from persistent_bfs.answer import Answer
 from persistent_bfs.device import cuda
 from persistent_bfs.reference import WrongAnswer, bfs_reference
 
@@ -193,7 +194,7 @@ def test_a_search_that_is_wrong_is_not_timed(
         trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3"), 0, 3)
     off = bfs_reference(GRID, 0).distances.copy()
     off[8] = 5
-    lost = replace(traced(), _fetch_distances=lambda: off)
+    lost = replace(traced(), answer=Answer({"distances": off}))
     monkeypatch.setattr(Timed, "run", lambda self, _: traced() if self.trace else lost)
     with pytest.raises(WrongAnswer, match=r"^untraced: vertex 8: distance 5, expected 4"):
         trace_cost.measure_case(GRID, None, trace_cost.Case("grid:3x3"), 0, 3)
@@ -472,7 +473,7 @@ def test_what_ncu_looks_at_is_a_proven_search(monkeypatch: pytest.MonkeyPatch) -
             result = super().run(source, **how)
             distances = result.distances.copy()
             distances[int(distances.argmax())] = -1
-            return replace(result, _fetch_distances=lambda: distances)
+            return replace(result, answer=Answer({"distances": distances}))
 
     monkeypatch.setattr(bytes_moved, "BFS", Wrong)
     for arguments in (how, ["nowhere", *ON_KRON]):

@@ -59,6 +59,6 @@ def test_rows_that_l2_has_no_room_for_are_left_alone(
     with EmulatedDevice() as device:
         device.info = replace(device.info, l2_bytes=l2_bytes)
         with BFS(read_graph("path:100"), device=device, **how(loop)) as search:
-            assert search._engine is not None
-            assert search._engine.launch.prefetched_bytes == prefetched
+            assert search._resident is not None
+            assert search._resident.engine.launch.prefetched_bytes == prefetched
             assert search.run(0).reached == 100

@@ -6,7 +6,7 @@ import pytest
 from graphs import FRONTIER_MODEL, undirected
 from loops import LOOPS, how, narrow_mappings, open_beside_waiting_blocks
 
-from persistent_bfs import BFS, EngineOptions, read_graph
+from persistent_bfs import BFS, Options, read_graph
 from persistent_bfs.config import ENGINES
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -30,7 +30,7 @@ def _enqueued(loop: str, claim: str, schedule: str, seed: int, advance: str = "t
             claim=claim,
             device=device,
             block_threads=32,
-            options=EngineOptions(tier_slots=2),
+            options=Options(tier_slots=2),
         ) as search,
     ):
         result = search.run(0)
@@ -64,8 +64,7 @@ def test_at_the_worst_level_1_discovers_vertex_3_twice() -> None:
         result = search.run(0, max_depth=2)
         assert result.distances.tolist() == [0, 1, 1, 2, 2, -1]
         assert result.enqueued == 6  # 0; 1 and 2; then 3, 3 and 4: three discoveries of two
-        assert search._workspace is not None
-        assert sorted(search._workspace["queue"].to_host(6)[3:].tolist()) == [3, 3, 4]
+        assert sorted(search.buffers["queue"].to_host(6)[3:].tolist()) == [3, 3, 4]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -123,6 +122,5 @@ def test_both_compaction_orders_are_seen_over_schedules() -> None:
             BFS(SIX, engine="host_loop", advance="warp", device=device, block_threads=32) as search,
         ):
             search.run(0)
-            assert search._workspace is not None
-            orders.add(tuple(search._workspace["queue"].to_host().tolist()[3:5]))
+            orders.add(tuple(search.buffers["queue"].to_host().tolist()[3:5]))
     assert orders == {(3, 4), (4, 3)}

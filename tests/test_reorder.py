@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from devices import KERNEL_DEVICES
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, ORDERS, DeviceError, Graph, cli, read_graph
+from persistent_bfs import BFS, ORDERS, Graph, cli, read_graph
 from persistent_bfs import reorder as module
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
@@ -320,12 +320,10 @@ def test_results_of_a_session_that_was_closed_or_searched_again(device: Device |
     with BFS(graphs.path(40), device=device, reorder="rcm") as search:
         first, second = search.run(0), search.run(3)
         assert second.distances[0] == 3
-        with pytest.raises(DeviceError, match="searched again since"):
-            _ = first.distances
         unseen = search.run(1)
+    assert first.distances.tolist() == list(range(40))
     assert second.distances[39] == 36
-    with pytest.raises(DeviceError, match="been closed since"):
-        _ = unseen.distances
+    assert unseen.distances[39] == 38
     with pytest.raises(ValueError, match="closed"):
         search.run(0)
 
@@ -442,7 +440,10 @@ def test_an_unknown_order_is_refused_before_the_device(
     name: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SESSION, "open_device", lambda *_, **__: pytest.fail("opened"))
-    with pytest.raises(ValueError, match=r"unknown order .*choose one of none, rcm, bfs, degree"):
+    error, words = ValueError, r"unknown order .*choose one of none, rcm, bfs, degree"
+    if not isinstance(name, str):
+        error, words = TypeError, "reorder is 3; it must be a str"
+    with pytest.raises(error, match=words):
         BFS(graphs.path(6), reorder=name)
 
 

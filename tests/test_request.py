@@ -9,7 +9,7 @@ import pytest
 from graphs import SMALL
 from loops import LOOPS, how, open_beside_waiting_blocks
 
-from persistent_bfs import BFS, EngineOptions, Graph, read_graph
+from persistent_bfs import BFS, Graph, Options, read_graph
 from persistent_bfs.device.base import DeviceError
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -56,9 +56,7 @@ def test_one_block_tells_the_others(loop: str, schedule: str, seed: int) -> None
 def test_one_block_alone_tells_nobody(loop: str) -> None:
     with (
         EmulatedDevice() as device,
-        BFS(
-            read_graph("path:40"), device=device, **how(loop), options=EngineOptions(blocks=1)
-        ) as search,
+        BFS(read_graph("path:40"), device=device, **how(loop), options=Options(blocks=1)) as search,
     ):
         assert search.shape.startswith("1 blocks")
         device.watch("request", 0)

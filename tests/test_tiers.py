@@ -8,7 +8,7 @@ import pytest
 from graphs import directed, path, undirected
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, BFSResult, EngineOptions, Graph, layout, read_graph
+from persistent_bfs import BFS, BFSResult, Graph, Options, layout, read_graph
 from persistent_bfs.device.base import Device, LaunchShape, LaunchTooLarge
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
 from persistent_bfs.measure import find_problem
@@ -25,7 +25,7 @@ def _session(graph: Graph, device: Device, loop: str, slots: int = 256, **more: 
         "predecessors": True,
         "trace": True,
         "block_threads": 64,
-        "options": EngineOptions(tier_slots=slots),
+        "options": Options(tier_slots=slots),
         **more,
     }
     return BFS(graph, device=device, **fields)  # type: ignore[arg-type]
@@ -283,7 +283,7 @@ def test_bits_are_told_again_after_levels_that_pulled(device: Device, loop: str)
     )
     # Few threads, which need few arcs to pull.
     blocks = 16 if device.info.kind == "cuda" else None  # a cluster, no more
-    options = EngineOptions(tier_slots=16, blocks=blocks)
+    options = Options(tier_slots=16, blocks=blocks)
     with _session(graph, device, loop, direction="auto", options=options) as search:
         result = search.run(ahead[0])
         _check(graph, result, bfs_reference(graph, ahead[0]).distances)

@@ -12,7 +12,7 @@ import pytest
 from graphs import path
 from loops import LOOPS, how, narrow_mappings
 
-from persistent_bfs import BFS, EngineOptions, Graph, layout, read_graph
+from persistent_bfs import BFS, Graph, Options, layout, read_graph
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.trace import count_frontiers, join_levels, runs_of, set_times, unpack_levels
 
@@ -106,15 +106,13 @@ def _strip(width: int, length: int) -> Graph:
 def _run_of(search: BFS, source: int) -> tuple[npt.NDArray[Any], list[tuple[int, int]]]:
     """The levels' records of a search as the device left them, and the runs of its tier's."""
     result = search.run(source)
-    assert search._workspace is not None
-    records = search._workspace["trace"].to_host(result.levels)
+    records = search.buffers["trace"].to_host(result.levels)
     return records, runs_of(unpack_levels(records))
 
 
 def _is_in_order(search: BFS, records: npt.NDArray[Any], runs: list[tuple[int, int]]) -> bool:
     """Whether every level of a run begins after the one before, and within the run."""
-    assert search._workspace is not None
-    buffer = search._workspace["trace"]
+    buffer = search.buffers["trace"]
     clocks = buffer.to_host(len(runs), start=buffer.count - len(runs)).view(layout.RUN_CLOCKS)
     for (first, end), clock in zip(runs, clocks[::-1], strict=True):
         begins = records["begin_nanoseconds"][first:end].astype(np.int64)
@@ -142,7 +140,7 @@ def test_every_level_of_a_tier_is_kept_when_it_begins(
     graph, source, slots = DEEP[name]
     if loop.endswith("cluster"):
         slots //= 4  # of each of its blocks
-    options = EngineOptions(tier_slots=slots)
+    options = Options(tier_slots=slots)
     with BFS(
         graph, **how(loop), device="emulated", trace=True, block_threads=block_threads,
         options=options,
@@ -177,7 +175,7 @@ def test_a_clock_that_stands_is_noticed(
 ) -> None:
     seed_fault("platform.cuh", "static_cast<unsigned>(simt::ticks())", "7u")
     graph, source, slots = DEEP[name]
-    options = EngineOptions(tier_slots=slots)
+    options = Options(tier_slots=slots)
     with BFS(graph, **how(loop), device="emulated", trace=True, options=options) as search:
         records, runs = _run_of(search, source)
         assert runs == [(0, len(records))]
@@ -190,7 +188,7 @@ def test_a_level_kept_over_another_one_is_noticed(
 ) -> None:
     seed_fault("tier_trace.cuh", "trace[level].begin", "trace[level & 63].begin")
     graph, source, slots = DEEP[name]
-    options = EngineOptions(tier_slots=slots)
+    options = Options(tier_slots=slots)
     traced = {"device": "emulated", "trace": True, "options": options}
     # What a level's record held before is no mapping.
     with BFS(graph, **how(loop), **traced) as search, pytest.raises(IndexError):
@@ -206,7 +204,7 @@ def test_records_and_clocks_have_room_in_one_buffer(loop: str) -> None:
         rows += [[v + 1, v + 2], [v + 3] * 5, [v + 3]]
     rows.append([])
     graph = Graph.from_arrays(np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(int))
-    options = EngineOptions(tier_slots=2)
+    options = Options(tier_slots=2)
     with BFS(graph, **how(loop), device="emulated", trace=True, options=options) as search:
         for _ in range(2):
             result = search.run(0)

@@ -73,6 +73,8 @@ struct SimtLaunch {
   SimtAccess* watched;  // to be filled
   std::uint64_t watched_capacity;
   std::uint64_t watched_count;
+
+  std::uint64_t hears_interrupts;  // it ends at a SIGINT that somebody else handles
 };
 
 struct SimtCounters {         // a launch adds to them

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "interrupt.hpp"
 #include "observe.hpp"
 #include "report.hpp"
 #include "state.hpp"
@@ -50,6 +51,7 @@ inline unsigned pick(unsigned current) {
   SimtLaunch& launch = *run.launch;
   std::uint64_t slice = LONG_SLICE;
   unsigned next = current + 1;
+  if (__builtin_expect(interrupted, false)) fail("interrupted");
   if (launch.schedule == REPLAY) {
     if (run.log_position == launch.log_count) fail("the recorded schedule has ended");
     const SimtStep step = launch.log[run.log_position++];

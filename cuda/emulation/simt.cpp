@@ -299,6 +299,7 @@ int simt_launch(void (*kernel)(const void* const*), const void* const* arguments
   launch->race_count = launch->watched_count = 0;
   if (launch->schedule != REPLAY) launch->log_count = 0;
   simt::start_schedule(*launch);
+  const simt::Interrupts interrupts(launch->hears_interrupts);
   try {
     run.memory.reset(launch->ranges, launch->range_count, library.data);
     if (launch->races) {

@@ -111,9 +111,9 @@ def command(
     """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
     from persistent_bfs.measure import measure
     from persistent_bfs.peers.measure import measure_peer
+    from persistent_bfs.plan import configure, with_tier
     from persistent_bfs.reference import bfs_reference
     from persistent_bfs.reorder import reorder
-    from persistent_bfs.session import configure, with_tier
 
     conflicts = {
         advance: conflict(direction, advance, how["append"], how["frontier"])

@@ -75,8 +75,8 @@ def command(
     whole search with that mapping.
     """
     from persistent_bfs.expand import REPEAT_LIMIT, expand, pick_levels
+    from persistent_bfs.plan import configure
     from persistent_bfs.reference import level_table
-    from persistent_bfs.session import configure
 
     # All that can be refused is refused before anything is compiled.
     if repeat > REPEAT_LIMIT:

@@ -34,13 +34,11 @@ def session(
     **how: Any,
 ) -> Iterator[BFS]:
     """Open a search session; what it refuses is bad input."""
-    from persistent_bfs.engines.base import EngineOptions
+    from persistent_bfs.options import Options
     from persistent_bfs.session import BFS
 
     with bad_input():
-        options = EngineOptions(
-            levels_per_launch=levels_per_launch, blocks=blocks, tier_slots=tier_slots
-        )
+        options = Options(levels_per_launch=levels_per_launch, blocks=blocks, tier_slots=tier_slots)
         search = BFS(graph, device=device, options=options, **how)
     with search:
         yield search

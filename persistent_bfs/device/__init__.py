@@ -1,6 +1,6 @@
 """The devices a search can run on, and which one ``auto`` means here.
 
-Nothing here imports PyCUDA or calls a compiler before a device is asked for.
+Nothing here imports a CUDA package or calls a compiler before a device is asked for.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def open_device(name: str = "auto", *, schedule: str = "roundrobin", seed: int =
 
 
 def _open_cuda(ordinal: int, reason: str) -> DeviceChoice:
-    from persistent_bfs.device.cuda import CudaDevice
+    from persistent_bfs.device.cuda import shared_device
 
-    return DeviceChoice("cuda", CudaDevice(ordinal), reason)
+    return DeviceChoice("cuda", shared_device(ordinal), reason)
 
 
 def _open_emulated(schedule: str, seed: int, reason: str) -> DeviceChoice:

@@ -31,6 +31,10 @@ class DeviceError(RuntimeError):
     """A device refused or failed; the message names the call, the kernel and the limit."""
 
 
+class DeviceLost(DeviceError):
+    """The process has lost its context on the device; no session of it works any more."""
+
+
 class DeviceUnavailable(DeviceError):
     """The device asked for cannot be used here; the message says what to do."""
 
@@ -41,6 +45,13 @@ class LaunchTooLarge(DeviceError):
 
 class SearchTimeout(DeviceError):
     """A search was stopped because its time was up; the session it ran in can go on."""
+
+
+class DeviceBusy(SearchTimeout):
+    """A search did not end when it was told to: others keep the device from running it.
+
+    The session it ran in is of no use any more. Its memory is given back once the search is over.
+    """
 
 
 class RepeatedDiscovery(DeviceError):
@@ -196,6 +207,7 @@ class Stream(ABC):
 
     def __init__(self) -> None:
         self.counters = LaunchCounters()
+        self.patience: Callable[[], None] | None = None
         self._recording = False
 
     def launch(self, kernel: Kernel, shape: LaunchShape, arguments: KernelArguments) -> None:
@@ -232,7 +244,11 @@ class Stream(ABC):
         self.counters.launches += 1
 
     def synchronize(self) -> None:
-        """Wait on the host until everything asked so far is done: one host sync."""
+        """Wait on the host until everything asked so far is done: one host sync.
+
+        Where that takes long, ``patience`` is called now and then, if it is set: what it raises
+        ends the wait.
+        """
         self._synchronize()
         self.counters.host_syncs += 1
 
@@ -254,6 +270,15 @@ class Stream(ABC):
         self._recording = False
         recorded.append(self._end_capture())
 
+    def lose_patience(self) -> None:
+        """Ask whoever waits for this stream whether to wait on."""
+        if self.patience is not None:
+            self.patience()
+
+    def is_idle(self) -> bool:
+        """Whether everything asked so far is done; does not wait."""
+        return True
+
     @abstractmethod
     def fill(self, buffer: Buffer, value: int, *, start: int = 0, count: int | None = None) -> None:
         """Set ``count`` 32-bit words from word ``start`` to ``value`` (default: all the words)."""
@@ -271,6 +296,10 @@ class Stream(ABC):
 
         ``source`` is read when the stream gets there, at each replay of a graph anew.
         """
+
+    @abstractmethod
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy ``source`` to ``target``, which is as large, on the device."""
 
     @abstractmethod
     def record(self, event: Event | None = None) -> Event:
@@ -309,6 +338,9 @@ class Device(ABC):
     """One device, opened; a context manager."""
 
     info: DeviceInfo
+
+    def __init__(self) -> None:
+        self._unended: list[tuple[Callable[[], bool], Callable[[], None]]] = []
 
     @abstractmethod
     def compile(self, config: Config) -> Path:
@@ -402,6 +434,29 @@ class Device(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give everything back; harmless when done twice."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other threads' searches off this device inside the ``with`` block, where it must."""
+        yield
+
+    def leave_running(self, is_over: Callable[[], bool], free: Callable[[], None]) -> None:
+        """Call ``free`` once ``is_over`` says so: at a `reap` after that, or never."""
+        self._unended.append((is_over, free))
+
+    def reap(self) -> None:
+        """Free what the searches that were left running have used, if they are over."""
+        if not self._unended:
+            return
+        with self.current():
+            for each in tuple(self._unended):
+                is_over, free = each
+                if is_over():
+                    self._unended.remove(each)
+                    free()
+
+    def abandon(self) -> None:
+        """Give nothing back any more: what runs may use it until the process ends."""
 
     @contextmanager
     def current(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import platform
+import signal
 import sys
 import threading
 import weakref
@@ -118,6 +119,7 @@ class _Launch(ctypes.Structure):
         ("watched", ctypes.c_void_p),
         ("watched_capacity", ctypes.c_uint64),
         ("watched_count", ctypes.c_uint64),
+        ("hears_interrupts", ctypes.c_uint64),
     )
 
 
@@ -303,6 +305,16 @@ class EmulatedStream(Stream):
 
         self._do(run)
 
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy ``source`` to ``target``."""
+        memory = _own(source).bytes_at(0, source.nbytes, "copy on the device")
+        place = _own(target).bytes_at(0, source.nbytes, "copy on the device")
+
+        def run() -> None:
+            place[:] = memory
+
+        self._do(run)
+
     def record(self, event: Event | None = None) -> Event:
         """Mark this point of the stream."""
         return event or EmulatedEvent()
@@ -452,6 +464,7 @@ class EmulatedDevice(Device):
         record: bool = False,
         check_races: bool = False,
     ) -> None:
+        super().__init__()
         if problem := emulated_problem():
             raise DeviceUnavailable(problem)
         if multiprocessors < 1 or blocks_per_multiprocessor < 1:
@@ -485,12 +498,19 @@ class EmulatedDevice(Device):
         self._races: dict[tuple[object, ...], DataRace] = {}
         self.counters = EmulationCounters()
         self.capturing = False
+        self._turn = threading.RLock()
         self._buffers: dict[int, EmulatedBuffer] = {}
         self._pinned: list[weakref.ref[HostArray]] = []
         self._owed: list[tuple[HostArray, HostArray]] = []
         self._ranges: ctypes.Array[_Range] | None = None
         self._replays: list[HostArray] = []
         self.reseed(seed, schedule)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """As `Device.turn`: launches, counters and captures are the whole device's."""
+        with self._turn:
+            yield
 
     def reseed(self, seed: int, schedule: str | None = None) -> None:
         """Begin again as a new device with this seed would (and schedule, if given)."""
@@ -782,6 +802,10 @@ class EmulatedDevice(Device):
             log=None if log is None else log.ctypes.data,
             log_capacity=0 if log is None else len(log),
             log_count=0 if log is None else len(log),
+            # In other threads Python raises no KeyboardInterrupt, and another handler may not mean
+            # the search.
+            hears_interrupts=threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler,
         )
         observer = _Observer(self, launch) if self.check_races or self.items else None
         self.launch_index += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from persistent_bfs.config import A_BLOCK, A_SHARE, ADVANCES, DIRECTIONS, ENGINE
 from persistent_bfs.device.base import (
     Buffer,
     Device,
+    DeviceBusy,
     DeviceError,
     DeviceMemoryError,
     Event,
@@ -26,38 +29,22 @@ from persistent_bfs.device.base import (
     Stream,
 )
 from persistent_bfs.graph import Graph
+from persistent_bfs.options import Options
 from persistent_bfs.rows import by_rows
-from persistent_bfs.watchdog import Watchdog
+from persistent_bfs.watchdog import SECONDS_BETWEEN_BARKS, Watchdog
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 MAX_QUEUE = 2**31 - 1
 LIKELY_ARCS = 1 << 20  # arcs that `likely_parents` looks at together
 STOP_IN_STATE = layout.SEARCH_STATE.fields["stop"][1]  # type: ignore[index]
 
+# A search that is told to stop leaves at its next barrier; one that has not begun after so long is
+# kept from its device.
+SECONDS_OF_GRACE = 2.0
+
 # A thread of a grid that outlives one level gets about this many of the graph's arcs; fewer
 # blocks than multiprocessors are never chosen, since narrow levels gain nothing from that.
 ARCS_PER_THREAD = 64
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """What a user may set about the way an engine runs; None leaves it to session and engine.
-
-    ``levels_per_launch`` is the number of levels between two looks of the host (host_batched,
-    graph_unrolled) or two turns of the WHILE node (graph_while); ``blocks`` the grid's blocks,
-    refused when a cooperative grid cannot hold them; ``tier_slots`` the slots of four arcs that
-    each block of a tier has for a frontier: one that needs more goes to the grid.
-    """
-
-    levels_per_launch: int | None = None
-    blocks: int | None = None
-    tier_slots: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("levels_per_launch", 1), ("blocks", 1), ("tier_slots", 2)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} is {value}; it must be at least {least}")
 
 
 @dataclass(frozen=True)
@@ -109,7 +96,7 @@ class Engine(ABC):
         stream: Stream,
         config: Config,
         workspace: Workspace,
-        options: EngineOptions,
+        options: Options,
     ) -> None:
         self.device = device
         self.stream = stream
@@ -120,6 +107,7 @@ class Engine(ABC):
         self.launch = layout.LaunchArguments()
         self.arguments = KernelArguments(workspace.parameters, self.launch)
         self.watchdog: Watchdog | None = None
+        self.is_running = False  # after a search that was left without its end
         self._begin: Event | None = None
         self._end: Event | None = None
         self._is_end_marked = False
@@ -143,21 +131,49 @@ class Engine(ABC):
         ------
         SearchTimeout
             The time was up. The kernels have left at their next barrier.
+        DeviceBusy
+            The time was up, and they have not: `is_running` tells so.
         """
-        self._is_end_marked = False
+        self._is_end_marked = self.is_running = False
         self._begin = self.stream.record(self._begin)
         try:
             with Watchdog(self.device, self.stop, time_limit) as self.watchdog:
+                self.stream.patience = self._lose_patience
                 outcome = self.search(source, max_depth)
+        except DeviceBusy:
+            self.is_running = True
+            raise
         except KeyboardInterrupt:
-            self.stop()
-            self.stream.synchronize()
+            self.is_running = True  # and stays so if another one interrupts this
+            self.end(SECONDS_OF_GRACE)
             raise
         finally:
-            self.watchdog = None  # which knows this engine
+            self.stream.patience = self.watchdog = None  # which know this engine
         if not self._is_end_marked:
             self.mark_end()
         return outcome
+
+    def _lose_patience(self) -> None:
+        """Wait no longer for a search that was told to stop and never began."""
+        dog = self.watchdog
+        if dog is not None and dog.seconds_expired > SECONDS_OF_GRACE:
+            raise DeviceBusy(
+                f"{self.config.engine}: stopped waiting after the time limit of {dog.seconds:g} s: "
+                f"told to leave, the search has not ended in {SECONDS_OF_GRACE:g} s more; another "
+                "kernel keeps it from the GPU"
+            )
+
+    def end(self, seconds: float) -> bool:
+        """Tell a search to stop until it has, for at most so many seconds; whether it has."""
+        until = time.monotonic() + seconds
+        with suppress(DeviceError):
+            while not self.is_idle():
+                if time.monotonic() > until:
+                    return False
+                self.stop()
+                time.sleep(SECONDS_BETWEEN_BARKS)
+        self.is_running = False
+        return True
 
     def mark_end(self) -> None:
         """Mark the end of what a search has enqueued so far; before the host waits for it."""
@@ -175,7 +191,14 @@ class Engine(ABC):
         self._stop_stream.copy_to_device(
             self.workspace["state"], self._stop_word, start=STOP_IN_STATE
         )
-        self._stop_stream.synchronize()
+        until = time.monotonic() + SECONDS_OF_GRACE
+        # Or the word would come to the next search, if no other kernel keeps it from the device.
+        while not self._stop_stream.is_idle() and time.monotonic() < until:
+            time.sleep(0)
+
+    def is_idle(self) -> bool:
+        """Whether nothing that this engine asked for is still to be done."""
+        return self.stream.is_idle() and self._stop_stream.is_idle()
 
     def check_time(self, level: int) -> None:
         """Raise `SearchTimeout` if the time is up, at ``level``."""

@@ -108,7 +108,7 @@ class Persistent(Engine):
             self.stream.launch_graph(self.graph)
             self.mark_end()
             self.stream.synchronize()
-        except DeviceError:
+        except BaseException:
             with suppress(DeviceError):
                 self._tell_nothing()  # or the next search's blocks would hear of this one
             raise

@@ -26,9 +26,10 @@ from persistent_bfs.device.base import (
 from persistent_bfs.graph import Graph
 from persistent_bfs.io import read_graph
 from persistent_bfs.measure import Measurement, find_problem, measure
+from persistent_bfs.plan import configure, with_tier
 from persistent_bfs.reference import ReferenceSearch, WrongAnswer, bfs_reference
 from persistent_bfs.result import LevelTrace
-from persistent_bfs.session import BFS, configure, with_tier
+from persistent_bfs.session import BFS
 from persistent_bfs.study.plan import ADVANCE, VARIANTS, Plan
 from persistent_bfs.study.suite import case_of, prepare
 from persistent_bfs.tiers import AUTO

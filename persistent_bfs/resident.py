@@ -1,0 +1,143 @@
+"""A search at home on a device: what was prepared once, one search at a time, and the way out.
+
+Nothing here refers to the session that owns it, so that a session nobody has any more can be
+closed by its finaliser, in whichever thread that runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from persistent_bfs.answer import Answer, MapBack, Shelf
+from persistent_bfs.config import Config
+from persistent_bfs.device.base import Device, DeviceError
+from persistent_bfs.engines import engine_class
+from persistent_bfs.engines.base import Outcome, make_workspace
+from persistent_bfs.graph import Graph
+from persistent_bfs.options import Options
+from persistent_bfs.trace import Records, read_records
+
+# A session that is closed waits so long for a search that was interrupted; what still runs then
+# keeps its memory until it is over.
+SECONDS_TO_END = 2.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """One search's outcome, answer and cost; ``records`` of its trace, if it has one."""
+
+    outcome: Outcome
+    answer: Answer
+    launches: int
+    host_syncs: int
+    device_ms: float | None
+    wall_ms: float
+    counts: dict[str, int]
+    records: Records | None
+
+
+class ResidentSearch:
+    """Graph and kernels on a device, ready to search; any thread may, and one waits for the other.
+
+    Raises
+    ------
+    DeviceError, CompileError
+        As `persistent_bfs.session.BFS`; nothing is left allocated.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        graph: Graph,
+        config: Config,
+        options: Options,
+        map_back: MapBack | None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.device = device
+        self.config = config
+        self._closed = False
+        self._spoiled = ""
+        with device.turn(), device.current():
+            self.workspace = make_workspace(device, graph, config)
+            try:
+                self.stream = device.stream()
+                self.engine = engine_class(config.engine)(
+                    device, self.stream, config, self.workspace, options
+                )
+            except BaseException:
+                self.workspace.free()
+                raise
+        names = ("distances", "predecessors") if config.predecessors else ("distances",)
+        buffers = {name: self.workspace[name] for name in names}
+        self._shelf = Shelf(device, self.stream, buffers, self.lock, map_back)
+
+    def run(self, source: int, max_depth: int, time_limit: float | None) -> Found:
+        """Search from ``source``, by its id in the graph on the device.
+
+        Raises
+        ------
+        ValueError
+            It was closed.
+        DeviceError
+            As `persistent_bfs.session.BFS.run`.
+        """
+        device, stream, engine = self.device, self.stream, self.engine
+        with self.lock, device.turn():
+            if self._closed:
+                raise ValueError("this session is closed")
+            if self._spoiled:
+                raise DeviceError(f"this session cannot search any more: {self._spoiled}")
+            with device.current():
+                self._shelf.make_room()
+                device.take_counts()
+                stream.counters.reset()
+                started = time.perf_counter()
+                try:
+                    outcome = engine.run(source, max_depth, time_limit)
+                except BaseException:
+                    if engine.is_running:
+                        self._spoiled = "its last one did not end when it was told to"
+                    raise
+                launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
+                wall_ms = (time.perf_counter() - started) * 1e3
+                device_ms = engine.device_ms()
+                counts = device.take_counts()
+                trace = self.workspace["trace"] if self.config.trace else None
+                records = None if trace is None else read_records(trace, outcome.depth + 1)
+                answer = self._shelf.put()
+                if not self.config.exact:
+                    answer.settle()  # how many were reached is not what was counted
+            return Found(outcome, answer, launches, host_syncs, device_ms, wall_ms, counts, records)
+
+    def close(self, patience: float = -1) -> None:
+        """Give everything back; harmless twice, and never raises.
+
+        What a search that does not end may still use is given back once it has. Another thread's
+        search is waited for, for ``patience`` seconds if that is not below 0.
+        """
+        if not self.lock.acquire(timeout=patience):
+            # The interpreter ends, and no longer waits for the thread that searches.
+            self.device.abandon()
+            return
+        try:
+            if self._closed:
+                return
+            self._closed = True
+            with suppress(DeviceError), self.device.turn(), self.device.current():
+                if self._spoiled and not self.engine.end(SECONDS_TO_END):
+                    self._shelf.clear(self._spoiled)
+                    self.device.leave_running(self.engine.is_idle, self._free)
+                    return
+                self._shelf.clear()
+                self._free()
+            self._shelf.clear("the device failed before they were looked at")
+        finally:
+            self.lock.release()
+
+    def _free(self) -> None:
+        self.engine.close()
+        self.workspace.free()

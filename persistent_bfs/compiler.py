@@ -162,6 +162,15 @@ def find_nvcc() -> Compiler:
     )
 
 
+def cuda_compiler_problem() -> str | None:
+    """Why no kernel can be compiled for a GPU here, in one line; None if one can."""
+    try:
+        find_nvcc()
+    except CompileError as error:
+        return str(error)
+    return None
+
+
 @cache
 def find_host_compiler() -> Compiler:
     """g++, from CXX or the PATH: what the emulated device compiles with.

@@ -263,12 +263,12 @@ class Stream(ABC):
         recorded: list[Graph] = []
         try:
             yield lambda: recorded[0]
+            self._recording = False
+            recorded.append(self._end_capture())
         except BaseException:
             self._recording = False
             self._abandon_capture()
             raise
-        self._recording = False
-        recorded.append(self._end_capture())
 
     def lose_patience(self) -> None:
         """Ask whoever waits for this stream whether to wait on."""

@@ -275,7 +275,8 @@ class CudaStream(Stream):
 
     def _abandon_capture(self) -> None:
         graph, self._graph = self._graph, None
-        check(self._cu.cuGraphDestroy(graph), "cuGraphDestroy")
+        if graph is not None:
+            self._cu.cuGraphDestroy(graph)
 
     @contextmanager
     def recording_into(self, graph: Any, after: list[Any]) -> Iterator[list[Any]]:

@@ -113,30 +113,37 @@ class ResidentSearch:
                     answer.settle()  # how many were reached is not what was counted
             return Found(outcome, answer, launches, host_syncs, device_ms, wall_ms, counts, records)
 
-    def close(self, patience: float = -1) -> None:
+    def close_at_exit(self) -> None:
+        """As `close`, where the interpreter ends and waits for no other thread.
+
+        One that searches in a loop waits until the process is over, as daemon threads do.
+        """
+        if self.lock.acquire(timeout=SECONDS_TO_END):
+            self.close()  # and the lock is kept
+        else:
+            self.device.abandon()
+
+    def close(self) -> None:
         """Give everything back; harmless twice, and never raises.
 
-        What a search that does not end may still use is given back once it has. Another thread's
-        search is waited for, for ``patience`` seconds if that is not below 0.
+        Waits for another thread's search. What a search that was left without its end may still
+        use is given back once it has ended.
         """
-        if not self.lock.acquire(timeout=patience):
-            # The interpreter ends, and no longer waits for the thread that searches.
-            self.device.abandon()
+        with self.lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._closed:
             return
-        try:
-            if self._closed:
+        self._closed = True
+        with suppress(DeviceError), self.device.turn(), self.device.current():
+            if self._spoiled and not self.engine.end(SECONDS_TO_END):
+                self._shelf.clear(self._spoiled)
+                self.device.leave_running(self.engine.is_idle, self._free)
                 return
-            self._closed = True
-            with suppress(DeviceError), self.device.turn(), self.device.current():
-                if self._spoiled and not self.engine.end(SECONDS_TO_END):
-                    self._shelf.clear(self._spoiled)
-                    self.device.leave_running(self.engine.is_idle, self._free)
-                    return
-                self._shelf.clear()
-                self._free()
-            self._shelf.clear("the device failed before they were looked at")
-        finally:
-            self.lock.release()
+            self._shelf.clear()
+            self._free()
+        self._shelf.clear("the device failed before they were looked at")
 
     def _free(self) -> None:
         self.engine.close()

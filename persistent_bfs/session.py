@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import operator
 import os
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -32,7 +34,7 @@ from persistent_bfs.plan import Plan, configure, plans, suitable_levels
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.reorder import Relabelling, Reordering
 from persistent_bfs.reorder import reorder as reordered
-from persistent_bfs.resident import SECONDS_TO_END, Found, ResidentSearch
+from persistent_bfs.resident import Found, ResidentSearch
 from persistent_bfs.result import BFSResult, Counters, LevelTrace
 from persistent_bfs.trace import Records, count_frontiers, join_levels
 
@@ -231,7 +233,8 @@ class BFS:
         )
         self.config = config
         owned = device if self._owns_device else None
-        self._finalizer = weakref.finalize(self, _close, self._resident, owned, SECONDS_TO_END)
+        self._finalizer = weakref.finalize(self, _close, self._resident, owned)
+        _hear_of_exit()
 
     @property
     def stream(self) -> Stream | None:
@@ -426,10 +429,25 @@ def _map_back(relabelling: Relabelling, name: str, found: Vertices) -> Vertices:
     return cast(Vertices, getattr(relabelling, name)(found))
 
 
-def _close(resident: ResidentSearch, owned: Device | None, patience: float = -1) -> None:
-    resident.close(patience)
+def _close(resident: ResidentSearch, owned: Device | None) -> None:
+    if _exiting.is_set():
+        resident.close_at_exit()
+    else:
+        resident.close()
     if owned is not None:
         owned.close()
+
+
+_exiting = threading.Event()
+
+
+@cache
+def _hear_of_exit() -> None:
+    """Know it when finalisers run because the interpreter ends.
+
+    Called after the first of them was made: what is registered last is called first.
+    """
+    atexit.register(_exiting.set)
 
 
 def _order_of(graph: Graph, reorder: object) -> str:

@@ -187,7 +187,7 @@ def test_a_search_is_stopped_while_another_process_holds_the_gpu() -> None:
         assert hog.poll() is None  # it was there all the time
     finally:
         hog.kill()
-        hog.wait()
+        hog.communicate()
 
 
 def _holder(graph: Graph, seconds: float) -> BFS:

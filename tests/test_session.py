@@ -279,7 +279,25 @@ def _bytes_in_buffers(device: Device) -> int:
     """Device memory in buffers of this process, whatever others do: by the device's own account."""
     if device.info.kind == "emulated":
         return device.info.memory_bytes - device.free_bytes()
-    return int(device._pool.active_bytes)  # type: ignore[attr-defined]
+    return int(device.allocated_bytes)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["grid:40x40", "kron:9:8", "star:3000"])
+def test_a_session_allocates_what_was_estimated_to_the_byte(device: Device, name: str) -> None:
+    graph = read_graph(name)
+    before = _bytes_in_buffers(device)
+    with BFS(graph, device=device, predecessors=True, trace=True) as search:
+        needed = memory_needed(
+            graph.vertices,
+            graph.arcs,
+            search.config,
+            directed=graph.directed,
+            max_degree=graph.max_degree,
+        )
+        assert _bytes_in_buffers(device) - before == sum(needed.values())
+        search.run(0)
+        assert _bytes_in_buffers(device) - before == sum(needed.values())
+    assert _bytes_in_buffers(device) == before
 
 
 def test_a_leak_would_show(device: Device) -> None:
@@ -537,8 +555,8 @@ def test_another_thread_at_work_during_capture_does_no_harm() -> None:
             try:
                 while not stop.is_set():
                     with device.current():
-                        device.driver.Context.synchronize()  # type: ignore[attr-defined]
-                        device.driver.mem_alloc(1024).free()  # type: ignore[attr-defined]
+                        assert not device.cu.cuCtxSynchronize()[0]  # type: ignore[attr-defined]
+                        device.allocate(256, np.int32, "beside").free()
             except Exception as error:
                 failures.append(error)
 

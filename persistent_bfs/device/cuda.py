@@ -293,7 +293,9 @@ class CudaDevice(Device):
         """Copy on a stream for that alone: no other stream of the process waits for it."""
         with self.current(), self._copying:
             check(ask(), call)
-            check(self.cu.cuStreamSynchronize(self._copies.handle), call)
+            waited = self.cu.cuStreamSynchronize(self._copies.handle)
+            if waited[0]:
+                check(waited, f"cuStreamSynchronize after {call}")
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> HostArray:
         """As `Device.pinned`."""

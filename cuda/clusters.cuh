@@ -48,6 +48,13 @@ __device__ __forceinline__ void cluster_arrive() {
 
 // As cluster_arrive, but what this thread wrote is made visible to its own block only: by the
 // block's barrier, since any fence waits for the thread's stores to global memory to be answered.
+//
+// An assumption, which PTX does not grant: other blocks that have waited find this block's counters
+// (not its slots, which are told by cluster_arrive) as they are. Shared memory has one place, where
+// an atomic or a store is done by the time that the block's barrier lets its thread pass, and
+// whoever reads it from elsewhere keeps no copy; so a load issued behind both barriers finds what
+// was added before them. It holds on sm_90, where every answer was exact; on another architecture
+// tests/test_clusters.py is to be run first.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
 #if PERSISTENT_BFS_CLUSTERS
   __syncthreads();

@@ -105,18 +105,22 @@ __device__ __forceinline__ int stale_after(const Frontier& frontier) {
   return in_queue<Policy>(frontier) ? frontier.size : WHOLE_BITMAP;
 }
 
-// Clears the bitmap of the frontier before; by thread `thread` of `threads` that do it together.
+// Clears the bitmap of the frontier before, by all threads of the grid.
 template <class Policy>
 __device__ __forceinline__ void clear_stale(const typename Policy::Parameters& parameters,
-                                            const Frontier& frontier, int thread, int threads) {
+                                            const Frontier& frontier,
+                                            const Workers& workers) {
   if constexpr (Policy::dense) {
     unsigned* const before = bitmap(parameters, frontier.bitmap + 2);
     const int words = bitmap_words(parameters);
+    const unsigned threads = workers.threads();
     if (frontier.stale == WHOLE_BITMAP || frontier.stale > words) {
-      for (int word = thread; word < words; word += threads) before[word] = 0;
+      const unsigned size = words;
+      for (unsigned word = workers.thread(); word < size; word += threads) before[word] = 0;
     } else {
       const vertex_t* const previous = frontier.vertices - frontier.stale;
-      for (int i = thread; i < frontier.stale; i += threads) {
+      const unsigned size = frontier.stale;
+      for (unsigned i = workers.thread(); i < size; i += threads) {
         clear_word(before + word_of(previous[i]));
       }
     }

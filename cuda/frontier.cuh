@@ -31,7 +31,8 @@ constexpr int EVEN_DEGREE = 64;
 // frontier `discovered` of the `size` slots hold a vertex, the others NO_VERTEX. A dense frontier
 // has bitmap number `bitmap` of three, and after a pulled level nothing else: its vertices are not
 // in the queue then, and `left` vertices are still to look for a parent. `stale` says what is left
-// in the bitmap of the frontier before. See dense.cuh.
+// in the bitmap of the frontier before. See dense.cuh. `pulls` says how this level is expanded: see
+// step.cuh.
 struct Frontier {
   const vertex_t* vertices;
   const unsigned* edge_begin;
@@ -46,6 +47,7 @@ struct Frontier {
   int bitmap;
   int stale;
   int left;
+  bool pulls;
 };
 
 // Where the next frontier grows: right behind this one. Its count is of every discovery, also those
@@ -93,7 +95,8 @@ __device__ __forceinline__ Frontier frontier_at(const Parameters& parameters, in
           static_cast<int>(count.vertices()),
           0,
           0,
-          0};
+          0,
+          false};
 }
 
 template <class Parameters>
@@ -124,6 +127,8 @@ __device__ __forceinline__ bool fits(const typename Policy::Parameters& paramete
   }
 }
 
+// The host refuses a graph with a row of 2^31 - 2^20 arcs or more, parallel ones too: so a degree is
+// an int, and so is the place in a row of a few strides beyond its end.
 template <class Parameters>
 __device__ __forceinline__ int degree_of(const Parameters& graph, vertex_t v) {
   return static_cast<int>(__ldg(graph.row_offsets + v + 1) - __ldg(graph.row_offsets + v));

@@ -21,11 +21,12 @@ __device__ __forceinline__ void search_level_host(const typename Policy::Paramet
   if constexpr (Policy::padded) frontier.discovered = launch.discovered;
   if constexpr (Policy::dense) frontier.left = launch.left;
   place_bitmap<Policy>(frontier, launch.level % 3, state.news[launch.parity].stale);
+  decide_direction<Policy>(parameters, frontier);
   const NextFrontier next = next_frontier(parameters, launch.frontier_begin + frontier.size, 0);
   const int phase = Policy::phases > 1 ? launch.phase : 0;
   if (phase == 0 && is_grid_leader()) {
     trace_begin<Policy>(parameters, frontier);
-    state.pulling[1 - launch.parity] = pulls<Policy>(parameters, frontier);
+    state.pulling[1 - launch.parity] = frontier.pulls;
     if constexpr (Policy::dense) {
       state.news[1 - launch.parity].stale = stale_after<Policy>(frontier);
     }

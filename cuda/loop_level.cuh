@@ -66,6 +66,7 @@ struct LevelState {
     if constexpr (Policy::padded) frontier.discovered = at.totals.discovered;
     if constexpr (Policy::dense) frontier.left = at.totals.left;
     place_bitmap<Policy>(frontier, at.level % 3, at.news.stale);
+    decide_direction<Policy>(parameters, frontier);
     const bool over = count.vertices() == 0 || at.level >= at.max_depth;
     status = !fits<Policy>(parameters, at.begin, count) ? QUEUE_FULL
              : over                                     ? DONE
@@ -93,7 +94,7 @@ __device__ __forceinline__ void pass_on(const typename Policy::Parameters& param
   next.stopping = load_relaxed(&state.stop);
   state.level[1 - parity] = running ? frontier.depth + 1 : frontier.depth;
   state.frontier_begin[1 - parity] = now.at.begin + (running ? frontier.size : 0);
-  state.pulling[1 - parity] = pulls<Policy>(parameters, frontier);
+  state.pulling[1 - parity] = frontier.pulls;
   if constexpr (Policy::dense) next.stale = stale_after<Policy>(frontier);
   next.explored = now.at.news.explored + (running ? frontier.edges : 0);
   if constexpr (Policy::padded) {

@@ -150,6 +150,7 @@ class PersistentSearch {
     if constexpr (Policy::padded) frontier.discovered = told.totals.discovered;
     if constexpr (Policy::dense) frontier.left = told.totals.left;
     place_bitmap<Policy>(frontier, totals(), Policy::dense ? told.level.stale : 0);
+    decide_direction<Policy>(parameters_, frontier);
     return frontier;
   }
 
@@ -170,7 +171,7 @@ class PersistentSearch {
     // while it is expanded.
     now_.begin += frontier.size;
     if constexpr (!Policy::dense) now_.explored += frontier.edges;
-    pulling_ = pulls<Policy>(parameters_, frontier);
+    pulling_ = frontier.pulls;
     has_pulled_ |= pulling_;
     if (fills_unreached && pulling_ && threadIdx.x == 0) news().has_pulled = true;
     const NextFrontier growing =
@@ -197,7 +198,7 @@ class PersistentSearch {
   __device__ __forceinline__ bool suits_tier(const Frontier& frontier) const {
     return Policy::Claim::exact && !Policy::padded &&
            static_cast<unsigned>(frontier.size) <= tier_.enters() &&
-           !pulls<Policy>(parameters_, frontier);
+           !frontier.pulls;
   }
 
   // Levels by the tier, from this one on; whether they left a frontier.

@@ -36,6 +36,7 @@ __device__ __forceinline__ void search_level_while(const typename Policy::Parame
   if (threadIdx.x == 0) {
     const int finished = atomicAdd(&state.blocks_finished, 1) + 1;
     if (finished == static_cast<int>(gridDim.x)) {
+      __threadfence();  // and what the other blocks counted is read after that
       store_relaxed(&state.blocks_finished, 0);
       const bool again =
           now.status == RUNNING &&

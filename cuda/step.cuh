@@ -12,11 +12,14 @@
 
 namespace persistent_bfs {
 
-// Whether this level's unvisited vertices look for parents, rather than the frontier for children.
+// Decides whether this level's unvisited vertices look for parents, rather than the frontier for
+// children, when all that is known of the frontier is in it. Here and nowhere else: the decision may
+// compare floats, and a compiler may round two copies of it differently; then what is remembered of
+// a level would not be what was done, and the next one would trust bitmaps that nobody wrote.
 template <class Policy>
-__device__ __forceinline__ bool pulls(const typename Policy::Parameters& parameters,
-                                      const Frontier& frontier) {
-  return Policy::template Direction<Policy>::pulls(parameters, frontier);
+__device__ __forceinline__ void decide_direction(const typename Policy::Parameters& parameters,
+                                                 Frontier& frontier) {
+  frontier.pulls = Policy::template Direction<Policy>::pulls(parameters, frontier);
 }
 
 // Expands `frontier` into `next`; every thread of the grid takes part.
@@ -24,8 +27,7 @@ template <class Policy>
 __device__ __forceinline__ void expand_level(const typename Policy::Parameters& parameters,
                                              const Frontier& frontier, const NextFrontier& next) {
   const Workers workers;
-  clear_stale<Policy>(parameters, frontier, workers.warp * WARP_SIZE + workers.lane,
-                      workers.warps * WARP_SIZE);
+  clear_stale<Policy>(parameters, frontier, workers);
   const unsigned long long edges =
       Policy::template Direction<Policy>::expand(parameters, frontier, next, workers);
   if constexpr (Policy::trace) {

@@ -29,7 +29,7 @@ __device__ __forceinline__ void trace_begin(const typename Policy::Parameters& p
     record[0].frontier_size = frontier.discovered;
     record[0].mapping =
         in_queue<Policy>(frontier) ? Policy::Advance::chosen(frontier) : BY_TOPOLOGY;
-    record[0].pulled = pulls<Policy>(parameters, frontier);
+    record[0].pulled = frontier.pulls;
     record[1].end_nanoseconds = 0;
     record[1].edges = 0;
   }

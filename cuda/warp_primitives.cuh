@@ -10,6 +10,9 @@ constexpr unsigned FULL_WARP = 0xffffffffu;
 
 // Warps are numbered across blocks first: a frontier of a few warps then spreads over as many
 // multiprocessors, each with its own path to L2, instead of filling one.
+//
+// A grid has fewer than 2^31 threads, and a frontier as many vertices at most: so a loop that strides
+// a frontier by the grid counts in unsigned, where one step beyond the end is still no overflow.
 struct Workers {
   int lane;
   int warp;
@@ -19,6 +22,10 @@ struct Workers {
       : lane(threadIdx.x % WARP_SIZE),
         warp(threadIdx.x / WARP_SIZE * gridDim.x + blockIdx.x),
         warps(blockDim.x / WARP_SIZE * gridDim.x) {}
+
+  // This thread's number in the order of the warps, and how many there are.
+  __device__ __forceinline__ unsigned thread() const { return warp * WARP_SIZE + lane; }
+  __device__ __forceinline__ unsigned threads() const { return warps * WARP_SIZE; }
 };
 
 __device__ __forceinline__ bool is_grid_leader() { return blockIdx.x == 0 && threadIdx.x == 0; }

@@ -139,9 +139,14 @@ def _fill(table: Table, rows: Sequence[Sequence[str]]) -> Table:
     return table
 
 
+def _verdict(verified: bool | None, right: str) -> str:
+    """``right`` for an answer that is; None is one that was not checked."""
+    return "unverified" if verified is None else right if verified else "WRONG"
+
+
 def search(report: Report) -> RenderableType:
     """Show what ``run`` found: a summary and, if traced, the levels."""
-    verdict = "verified" if report["verified"] else "WRONG"
+    verdict = _verdict(report["verified"], "verified")
     cost = (
         _plural(report["launches"], "launch"),
         _plural(report["host_syncs"], "host sync"),
@@ -171,7 +176,7 @@ def search(report: Report) -> RenderableType:
         lines["counts"] = ", ".join(shown)
     summary = Table.grid(padding=(0, 2))
     for name, line in lines.items():
-        wrong = name == "answer" and not report["verified"]
+        wrong = name == "answer" and report["verified"] is False
         summary.add_row(Text(name, style="dim"), Text(line, style="bold red" if wrong else ""))
     return Group(summary, "", _trace(report["trace"])) if report["trace"] else summary
 
@@ -186,7 +191,7 @@ def _order(report: Report) -> str:
 
 def _time(report: Report) -> str:
     if not report["verified"]:
-        return "none, for a wrong answer"
+        return f"none, for {'an unverified' if report['verified'] is None else 'a wrong'} answer"
     if report["device"] == "emulated":
         return "none: the emulated device tells no time"
     if report["device_ms"] is None:
@@ -230,8 +235,8 @@ def comparison(report: Report) -> RenderableType:
             row["advance"],
             *(_count(row[name]) for name in ("launches", "host_syncs", "barriers")),
             *(_counts(row) if emulated else _times(row)),
-            "right" if row["verified"] else "WRONG",
-            style=style if row["verified"] else "bold red",
+            _verdict(row["verified"], "right"),
+            style="bold red" if row["verified"] is False else style,
         )
     heading = (
         f"{_graph(report)}; from {_source(report)}: {report['levels']:,} levels, "
@@ -239,6 +244,8 @@ def comparison(report: Report) -> RenderableType:
     )
     if emulated:
         note = NO_TIME
+    elif all(row["verified"] is None for row in rows):
+        note = "No times: no answer was verified."
     else:
         note = (
             f"Median of {_plural(report['repeat'], 'search')} by the device's clock; speedup over "
@@ -266,8 +273,8 @@ def _peers(report: Report) -> RenderableType:
             f"{ms['median']:,.3f}" if ms else "-",
             f"{ms['min']:,.3f} - {ms['max']:,.3f}" if ms else "-",
             "-" if times is None else f"{times:,.2f}",
-            "right" if peer["verified"] else "WRONG",
-            style="" if peer["verified"] else "bold red",
+            _verdict(peer["verified"], "right"),
+            style="bold red" if peer["verified"] is False else "",
         )
     note = "Other libraries, by the host's clock around the call; their graphs were made before."
     if any(peer["times_ours"] for peer in report["peers"]):

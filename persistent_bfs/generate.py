@@ -11,7 +11,6 @@ import functools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse.csgraph
 
 from persistent_bfs.graph import MAX_VERTICES, Graph, Int32Array, IntArray, plan_offsets
-from persistent_bfs.rows import distinct, simple_rows, slices
+from persistent_bfs.rows import ITEMS_AT_ONCE, by_slices, distinct, simple_rows, slices
 
 __all__ = ["DEFAULT_SEED", "GENERATORS", "Generator", "generate", "is_spec"]
 
@@ -55,6 +54,35 @@ def complete(vertices: int) -> Graph:
     _refuse_oversize(vertices, vertices * (vertices - 1))
     pairs = np.arange(vertices * (vertices - 1) // 2)
     return Graph.from_edges(*_pair(vertices, pairs), vertices=vertices)
+
+
+def circulant(vertices: int, reach: int) -> Graph:
+    """Join each vertex to the next K, modulo N: vertex v is min(v, N - v) / K, rounded up, from 0.
+
+    Where that is every other vertex, the graph is the complete one. Its rows are written in place
+    by all cores, ascending, so that no more memory is needed than the graph's own.
+    """
+    if 2 * reach >= vertices:
+        return complete(vertices)
+    degree = 2 * reach
+    arcs = degree * vertices
+    _refuse_oversize(vertices, arcs, arc_bytes=4)
+    width = plan_offsets(vertices, arcs)
+    offsets = np.arange(0, arcs + 1, degree, dtype=f"int{width}")
+    indices = np.empty((vertices, degree), np.int32)
+    steps = np.delete(np.arange(-reach, reach + 1, dtype=np.int32), reach)  # nobody to itself
+
+    def write(rows: slice) -> None:
+        ids = np.arange(rows.start, rows.stop, dtype=np.int32)[:, np.newaxis]
+        if reach <= rows.start and rows.stop <= vertices - reach:
+            np.add(ids, steps, out=indices[rows])
+        else:
+            around = (ids.astype(np.int64) + steps) % vertices
+            around.sort(axis=1)
+            indices[rows] = around
+
+    by_slices(vertices, write, max(ITEMS_AT_ONCE // degree, 1))
+    return Graph(offsets, indices.reshape(-1), directed=False)
 
 
 def tree(branching: int, depth: int) -> Graph:
@@ -216,12 +244,15 @@ def _hash(values: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
     return np.asarray(x ^ x >> np.uint64(31))
 
 
-def _refuse_oversize(vertices: int, arcs: int) -> None:
-    """Raise ValueError, with numbers, for a graph that ids or this machine's memory cannot hold."""
+def _refuse_oversize(vertices: int, arcs: int, *, arc_bytes: int = 28) -> None:
+    """Raise ValueError, with numbers, for a graph that ids or this machine's memory cannot hold.
+
+    By default an arc needs the ends of its edge as int64, itself as int32, and an entry of the
+    matrix that it is sorted in.
+    """
     if vertices > MAX_VERTICES:
         raise ValueError(f"{vertices:,} vertices do not fit int32 ids (at most {MAX_VERTICES:,})")
-    # The ends of each edge as int64, both directions as int32, and the matrix made of them.
-    needed = 8 * vertices + 28 * arcs
+    needed = 8 * vertices + arc_bytes * arcs
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if needed > memory:
@@ -261,6 +292,9 @@ GENERATORS: dict[str, Generator] = {
         Generator("maze", "maze:WxH", maze, "a random spanning tree of a grid", True),
         Generator("star", "star:N", star, "vertex 0 joined to N - 1 others"),
         Generator("complete", "complete:N", complete, "every two of N vertices joined"),
+        Generator(
+            "circulant", "circulant:N:K", circulant, "N vertices in a ring, joined to the next K"
+        ),
         Generator("tree", "tree:B:DEPTH", tree, "a complete B-ary tree, root 0"),
         Generator("random", "random:N:M", random, "M random edges on N vertices", True),
         Generator("kron", "kron:SCALE[:EDGEFACTOR]", kron, "Graph500's R-MAT, 2**SCALE ids", True),
@@ -309,4 +343,6 @@ def generate(spec: str, *, seed: int = DEFAULT_SEED) -> Graph:
         graph = row.function(*sizes, **({"seed": seed} if row.seeded else {}))
     except ValueError as error:
         raise ValueError(f"{spec!r}: {error}") from None
-    return replace(graph, name=spec)
+    # Nobody else has seen it yet, and its copy under another name would be checked all over again.
+    object.__setattr__(graph, "name", spec)
+    return graph

@@ -1,9 +1,10 @@
 """The one way anything is timed: verified, warmed up, repeated, by two clocks.
 
 Used by the study, the command line and the benchmarks. The rules: a search is checked before its
-time counts, and one whose answer is wrong has no time; warm-ups are not timed; CUDA events on the
-stream and the host's clock around a synchronised call are both kept; every sample is kept, outliers
-too; what L2 holds before a search is declared and seen to; clocks are recorded, never changed.
+time counts, and one whose answer is wrong, or was not checked, has no time; warm-ups are not timed;
+CUDA events on the stream and the host's clock around a synchronised call are both kept; every
+sample is kept, outliers too; what L2 holds before a search is declared and seen to; clocks are
+recorded, never changed.
 """
 
 from __future__ import annotations
@@ -88,18 +89,20 @@ class Measurement:
     """A search, whether it is right, and how long it took.
 
     ``device`` and ``wall`` are None where the device has no time to tell, or the answer was
-    wrong; ``problem`` then says what was wrong.
+    wrong; ``problem`` then says what was wrong. So are they where the answer was not checked at
+    all, and nobody knows.
     """
 
     result: BFSResult
     problem: str | None
     device: Timing | None
     wall: Timing | None
+    checked: bool = True
 
     @property
-    def verified(self) -> bool:
-        """Whether the answer was checked and found right."""
-        return self.problem is None
+    def verified(self) -> bool | None:
+        """Whether the answer was found right; None if it was not checked."""
+        return self.problem is None if self.checked else None
 
 
 def find_problem(
@@ -111,7 +114,13 @@ def find_problem(
 ) -> str | None:
     """What is wrong with ``result``, in one line; None if every check passes.
 
-    Checks distances, predecessors and frontier sizes as far as the result has them.
+    Checks distances, predecessors and frontier sizes as far as the result has them. Without a
+    search: see `persistent_bfs.reference.verify`.
+
+    Parameters
+    ----------
+    expected : array-like, optional
+        The right distances, if the caller has them: compared, which is quicker than a proof.
     """
     try:
         verify(
@@ -138,29 +147,35 @@ def measure(
     expected: npt.ArrayLike | None = None,
     progress: Callable[[int], Any] | None = None,
     l2: str = "warm",
+    verify: bool = True,
 ) -> Measurement:
     """Run a search until its times can be believed.
 
     The first run is checked; warm-ups follow, then ``repeat`` timed runs, the last of which is
-    checked again. Where the device tells no time, the checked run is all.
+    compared with the first. Where the device tells no time, the checked run is all.
 
     Parameters
     ----------
     expected : array-like, optional
-        The reference's distances, if the caller has them.
+        The right distances, if the caller has them; else they are proved.
     progress : callable, optional
         Called with the number of runs done.
     l2 : {"warm", "cold"}
         What L2 holds when a timed search begins: what the search before left, or, evicted outside
         the timed part, nothing of the graph.
+    verify : bool
+        False runs once, checks nothing, and so has no time.
     """
     if repeat < 1:
         raise ValueError(f"repeat is {repeat}; it must be at least 1")
     check_l2(l2)
     result = session.run(source, max_depth=max_depth)
+    if not verify:
+        return Measurement(result, None, None, None, checked=False)
     problem = find_problem(session.graph, result, max_depth=max_depth, expected=expected)
     if problem is not None or result.device_ms is None:
         return Measurement(result, problem, None, None)
+    right = result.distances  # proved, or equal to what was expected
     for _ in range(WARM_UPS):
         session.run(source, max_depth=max_depth)
     device: list[float] = []
@@ -176,7 +191,7 @@ def measure(
             wall.append(result.wall_ms)
             if progress is not None:
                 progress(done + 1)
-    problem = find_problem(session.graph, result, max_depth=max_depth, expected=expected)
+    problem = find_problem(session.graph, result, max_depth=max_depth, expected=right)
     if problem is not None:
         return Measurement(result, problem, None, None)
     return Measurement(result, None, Timing(tuple(device)), Timing(tuple(wall)))

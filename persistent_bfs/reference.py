@@ -1,15 +1,19 @@
 """The oracle: breadth-first search on the host, and the checks that every answer must pass.
 
-Two searches that share nothing: :func:`bfs_reference`, level-synchronous and vectorised in NumPy,
-and :func:`bfs_serial`, the FIFO queue of the textbooks. :func:`verify` is the one checker used by
-tests, command line and benchmarks: distances are compared exactly, predecessors by the five checks
-of the Graph500 benchmark (any valid tree is right, so they are never compared), and frontier sizes
-by their sums, because a vertex enqueued twice leaves the distances right. Where a reference search
-would take too long, :func:`prove_distances` shows exactness from the graph itself.
+:func:`verify` is the one checker used by tests, command line and benchmarks, and needs no search:
+distances are proved exact from the graph itself (:func:`prove_distances`), predecessors pass the
+five checks of the Graph500 benchmark (any valid tree is right, so they are never compared), and
+frontier sizes add up, because a vertex enqueued twice leaves the distances right.
+
+Two searches that share nothing answer by themselves: :func:`bfs_reference`, level-synchronous and
+vectorised in NumPy, which leaves deep graphs to SciPy's compiled queue, and :func:`bfs_serial`, the
+FIFO queue of the textbooks.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,7 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from persistent_bfs.graph import Graph, Int32Array, IntArray
-from persistent_bfs.rows import by_rows
+from persistent_bfs.queue_order import (
+    distances_of_levels,
+    is_searchable,
+    level_begins,
+    search_order,
+)
+from persistent_bfs.rows import ArcPart, by_arcs
 
 __all__ = [
     "LaneSlots",
@@ -44,8 +54,18 @@ WARP = 32
 ARCS_AT_ONCE = 1 << 23
 """Arcs of one level expanded together: bounds the scratch memory to a few hundred MB."""
 
-ARCS_OF_ROWS = 1 << 19
-"""Arcs checked together by one thread; a longer row is not divided."""
+LEVEL_IN_ITEMS = 4096
+"""Vertices and arcs that a compiled search is through with while NumPy runs a level of next to none
+(40 us against 10 ns each, measured on one core of an x86 server)."""
+
+FEWEST_NARROW_LEVELS = 64
+"""Of a graph however small: a few milliseconds, in which NumPy's own search answers for most."""
+
+QUICKEST_NS = 3
+"""Nanoseconds per vertex and arc that no compiled search beats."""
+
+ARCS_CHECKED = 1 << 18
+"""Arcs checked together by one thread: what it works on stays in its cache."""
 
 
 class WrongAnswer(AssertionError):
@@ -74,8 +94,18 @@ class SerialSearch(NamedTuple):
     """(reached,) vertices in the order in which the queue gave them out."""
 
 
-def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> ReferenceSearch:
-    """Search level by level with NumPy, in O(n + m) and about ten array operations a level.
+def bfs_reference(
+    graph: Graph,
+    source: int,
+    max_depth: int | None = None,
+    *,
+    time_limit: float | None = None,
+) -> ReferenceSearch:
+    """Search on the host, in O(n + m): level by level with NumPy, in one go where that is deep.
+
+    A level costs about ten array operations, however narrow it is. Once narrow levels have cost as
+    much as SciPy's compiled search of the whole graph would, that search starts over in their
+    place: so the time is at most about twice that of the better of the two, whatever the graph.
 
     Parameters
     ----------
@@ -85,6 +115,8 @@ def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> Re
         The vertex to start from.
     max_depth : int, optional
         The last distance to assign; vertices farther away count as unreached.
+    time_limit : float, optional
+        Seconds after which to give up; by default it may take as long as it takes.
 
     Returns
     -------
@@ -94,11 +126,19 @@ def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> Re
     Raises
     ------
     TypeError, ValueError
-        If ``source`` is no vertex of the graph, or ``max_depth`` is negative.
+        If ``source`` is no vertex of the graph, ``max_depth`` is negative, or ``time_limit`` is
+        not above 0.
+    SearchTimeout
+        The time was up. It is looked at between levels, and in a wide level between parts of about
+        `ARCS_AT_ONCE` arcs (a longer row is one), half a second of one core each. Nothing stops the
+        compiled search, an interrupt neither: so it is not begun where less time is left than it
+        takes at best, `QUICKEST_NS` per vertex and arc; one that takes longer, up to 30 ns, ends as
+        much too late.
     """
     source = graph.check_source(source)
     if max_depth is not None and max_depth < 0:
         raise ValueError(f"max_depth cannot be negative, got {max_depth}")
+    allowed = _Allowance(time_limit)
     row_starts, degrees, col_indices = graph.row_offsets, graph.degrees, graph.col_indices
     distances = np.full(graph.vertices, -1, np.int32)
     predecessors = np.full(graph.vertices, -1, np.int32)
@@ -106,12 +146,21 @@ def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> Re
     distances[source] = 0
     frontier = np.array([source], np.int32)
     sizes = [1]
-    depth = 0
+    depth = narrow = 0
+    items = graph.vertices + graph.arcs
+    patience = max(items // LEVEL_IN_ITEMS, FEWEST_NARROW_LEVELS)
     while depth != max_depth:
+        allowed.check(depth)
+        if narrow > patience and is_searchable(graph) and allowed.has(items * QUICKEST_NS * 1e-9):
+            return _search_in_one_go(graph, source, max_depth, allowed)
         depth += 1
         discovered = []
-        parts = min(frontier.size, -(-int(degrees[frontier].sum()) // ARCS_AT_ONCE))
+        arcs_here = int(degrees[frontier].sum(dtype=np.int64))
+        narrow += arcs_here < LEVEL_IN_ITEMS
+        parts = min(frontier.size, -(-arcs_here // ARCS_AT_ONCE))
         for part in np.array_split(frontier, parts) if parts > 1 else [frontier]:
+            if parts > 1:
+                allowed.check(depth - 1)
             counts = degrees[part]
             ends = counts.cumsum(dtype=np.int64)
             # Arc k of the part lies k - (where its row begins here) past its row's start.
@@ -134,6 +183,45 @@ def bfs_reference(graph: Graph, source: int, max_depth: int | None = None) -> Re
         frontier = discovered[0] if len(discovered) == 1 else np.concatenate(discovered)
         sizes.append(frontier.size)
     return ReferenceSearch(distances, predecessors, np.array(sizes, np.int64))
+
+
+def _search_in_one_go(
+    graph: Graph, source: int, max_depth: int | None, allowed: _Allowance
+) -> ReferenceSearch:
+    order, predecessors = search_order(graph, source)
+    allowed.check()
+    begins = level_begins(order, predecessors)
+    allowed.check()
+    if max_depth is not None and max_depth + 2 < begins.size:
+        begins = begins[: max_depth + 2]
+        predecessors[order[begins[-1] :]] = -1
+    distances = distances_of_levels(graph.vertices, order, begins)
+    return ReferenceSearch(distances, predecessors, np.diff(begins))
+
+
+class _Allowance:
+    """What is left of the seconds that a search on the host may take."""
+
+    def __init__(self, seconds: float | None) -> None:
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"time_limit is {seconds!r}; it must be a number of seconds above 0")
+        self.seconds = math.inf if seconds is None else seconds
+        self._end = time.monotonic() + self.seconds
+
+    def has(self, seconds: float) -> bool:
+        """Whether so many seconds are left."""
+        return time.monotonic() + seconds <= self._end
+
+    def check(self, level: int | None = None) -> None:
+        """Raise SearchTimeout if none are, at ``level``, or in the compiled search."""
+        if self.has(0):
+            return
+        from persistent_bfs.device.base import SearchTimeout
+
+        where = "after a compiled search" if level is None else f"at level {level:,}"
+        raise SearchTimeout(
+            f"reference: stopped {where}, after the time limit of {self.seconds:g} s"
+        )
 
 
 def bfs_serial(graph: Graph, source: int) -> SerialSearch:
@@ -229,19 +317,21 @@ def prove_distances(
     The checks of the Graph500 benchmark's validator, of distances alone and all of them exact:
 
     1. The source, and nothing else, has distance 0.
-    2. The nearest in-neighbour of any other reached vertex is one level nearer.
-    3. No in-neighbour of an unreached vertex is reached (but at ``max_depth``).
+    2. An arc leads to a vertex at most one level farther, and to none that is unreached (but from
+       ``max_depth``).
+    3. To every other reached vertex an arc leads from one a level nearer.
 
-    By 2, from any reached vertex one can go back a level at a time, by 1 to the source: no distance
-    is too small. Along a shortest path to a vertex, each step raises the distance by one at most by
-    2, and never leaves what is reached by 3: none is too large, and none is missing.
+    By 3, from any reached vertex one can go back a level at a time, by 1 to the source: no distance
+    is too small. Along a shortest path to a vertex, each step raises the distance by one at most,
+    and never leaves what is reached, by 2: none is too large, and none is missing.
 
-    One gather an arc, in bytes where the distances fit them, on all cores.
+    One gather and one comparison per arc, in bytes where the distances fit them, on all cores, and
+    memory for a few numbers per vertex; no arc needs its opposite, so nothing is transposed.
 
     Parameters
     ----------
     graph, source, max_depth
-        The search. A directed graph is transposed anew.
+        The search.
     distances : (n,) integer array-like
         The answer, -1 where unreachable.
 
@@ -257,47 +347,62 @@ def prove_distances(
     if np.count_nonzero(distance == 0) > 1:
         vertex = next(v for v in np.flatnonzero(distance == 0).tolist() if v != source)
         raise WrongAnswer(f"{_named(graph, vertex)}: distance 0, but it is not the source")
-    largest = graph.vertices - 1 if max_depth is None else max_depth
+    largest = graph.vertices - 1 if max_depth is None else min(max_depth, graph.vertices - 1)
     if distance.min() < -1 or distance.max() > largest:
         vertex = int(((distance < -1) | (distance > largest)).argmax())
         raise WrongAnswer(
             f"{_named(graph, vertex)}: distance {distance[vertex]}, none of -1 to {largest}"
         )
-    # Unreached is the largest number, and so farther than all that is reached.
-    deepest = int(distance.max())
-    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if deepest < np.iinfo(kind).max)
+    # Unreached is the largest number, and so farther than all that is reached and one more.
+    beyond = int(distance.max()) + 1
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if beyond < np.iinfo(kind).max)
     unreached = np.iinfo(kind).max
     far = distance.astype(kind)  # -1 becomes it
-    open_depth = unreached if max_depth is None else min(max_depth, unreached)
-    backwards = graph.transpose()
-    offsets = backwards.row_offsets
+    # How far an arc from a vertex may lead: anywhere, where it was not followed.
+    most = far + (far != unreached)
+    if max_depth is not None:
+        most[far == max_depth] = unreached
+    has_parent = np.zeros(graph.vertices, np.bool_)
+    has_parent[source] = True
 
-    def first_fault(rows: slice) -> tuple[int, int] | None:
-        first, last = int(offsets[rows.start]), int(offsets[rows.stop])
-        nearest = np.full(rows.stop - rows.start, unreached, kind)
-        starts = offsets[rows] - first
-        filled = np.flatnonzero(backwards.degrees[rows])
-        if filled.size:
-            neighbours = far.take(backwards.col_indices[first:last])
-            nearest[filled] = np.minimum.reduceat(neighbours, starts[filled])
-        own = far[rows]
-        right = np.where(own == unreached, nearest >= open_depth, nearest == own - kind(1))
-        if rows.start <= source < rows.stop:
-            right[source - rows.start] = True
-        fault = _first(~right)
-        return None if fault is None else (rows.start + fault, int(nearest[fault]))
+    def first_fault(part: ArcPart) -> int | None:
+        targets = graph.col_indices[part.arcs]
+        reach, allowed = far.take(targets), part.spread(most)
+        # Several threads may write one entry, but all of them the same.
+        has_parent[targets.compress(reach == allowed)] = True
+        too_far = reach > allowed
+        return int(targets[too_far].min()) if too_far.any() else None
 
-    for fault in by_rows(offsets, first_fault, ARCS_OF_ROWS):
-        if fault is not None:
-            vertex, nearest = fault
-            raise WrongAnswer(
-                f"{_named(graph, vertex)}: distance {distance[vertex]}, but "
-                + (
-                    "no neighbour of it is reached"
-                    if nearest == unreached
-                    else f"its nearest neighbour has {nearest}"
-                )
+    found = by_arcs(graph.row_offsets, first_fault, ARCS_CHECKED)
+    faults = [vertex for vertex in found if vertex is not None]
+    orphan = _first(~has_parent & (far != unreached))
+    if orphan is not None:
+        faults.append(orphan)
+    if faults:
+        vertex = min(faults)
+        nearest = _nearest_neighbour(graph, vertex, far)
+        raise WrongAnswer(
+            f"{_named(graph, vertex)}: distance {distance[vertex]}, but "
+            + (
+                "no neighbour of it is reached"
+                if nearest in (None, unreached)
+                else f"its nearest neighbour has {nearest}"
             )
+        )
+
+
+def _nearest_neighbour(graph: Graph, vertex: int, far: npt.NDArray[Any]) -> int | None:
+    """The smallest of ``far`` among the vertices with an arc to ``vertex``; None if there are none.
+
+    A pass over all arcs.
+    """
+
+    def nearest(part: ArcPart) -> int | None:
+        leads_there = graph.col_indices[part.arcs] == vertex
+        return int(part.spread(far)[leads_there].min()) if leads_there.any() else None
+
+    found = by_arcs(graph.row_offsets, nearest, ARCS_CHECKED)
+    return min((number for number in found if number is not None), default=None)
 
 
 def check_predecessors(
@@ -350,23 +455,20 @@ def check_predecessors(
 
     is_arc = np.zeros(graph.vertices, np.bool_)
     open_depth = np.iinfo(distance.dtype).max if max_depth is None else max_depth
+    ids = np.arange(graph.vertices, dtype=np.int32)
 
-    def first_faults(rows: slice) -> list[tuple[int, str]]:
-        first = int(graph.row_offsets[rows.start])
-        targets = graph.col_indices[first : graph.row_offsets[rows.stop]]
-        degrees = graph.degrees[rows]
-        sources = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int32), degrees)
-        is_arc[targets[parent.take(targets) == sources]] = True
-        near, far = np.repeat(distance[rows], degrees), distance.take(targets)
+    def first_faults(part: ArcPart) -> list[tuple[int, str]]:
+        targets = graph.col_indices[part.arcs]
+        is_arc[targets.compress(parent.take(targets) == part.spread(ids))] = True
+        near, far = part.spread(distance), distance.take(targets)
         faults = (
             ((far > near + 1) & (near >= 0), "spans more than one level"),
             ((near >= 0) & (near < open_depth) & (far < 0), "leaves the tree"),
         )
-        return [(first + int(mask.argmax()), why) for mask, why in faults if mask.any()]
+        return [(part.arcs.start + int(mask.argmax()), why) for mask, why in faults if mask.any()]
 
-    faults = [
-        fault for found in by_rows(graph.row_offsets, first_faults, ARCS_OF_ROWS) for fault in found
-    ]
+    found = by_arcs(graph.row_offsets, first_faults, ARCS_CHECKED)
+    faults = [fault for some in found for fault in some]
     refuse(child & ~is_arc, "has no arc to it")
     for arc, why in sorted(faults, key=lambda fault: fault[1] == "leaves the tree"):
         u = int(graph.row_offsets.searchsorted(arc, side="right")) - 1
@@ -456,15 +558,18 @@ def verify(
     enqueued : int, optional
         Their sum, where the sizes themselves were not kept.
     expected : (n,) integer array-like, optional
-        Distances of :func:`bfs_reference`, so that many searches cost one reference.
+        The right distances, if the caller has them: compared instead of proved.
 
     Raises
     ------
     WrongAnswer
-        From :func:`check_distances`, :func:`check_predecessors`, :func:`check_frontiers` or
-        :func:`check_enqueued`.
+        From :func:`prove_distances` or :func:`check_distances`, :func:`check_predecessors`,
+        :func:`check_frontiers` or :func:`check_enqueued`.
     """
-    check_distances(graph, source, distances, max_depth, expected=expected)
+    if expected is None:
+        prove_distances(graph, source, distances, max_depth)
+    else:
+        check_distances(graph, source, distances, max_depth, expected=expected)
     if predecessors is not None:
         check_predecessors(graph, source, distances, predecessors, max_depth)
     if frontier_sizes is not None:

@@ -13,12 +13,22 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ITEMS_AT_ONCE", "by_rows", "distinct", "simple_rows", "slices", "threads"]
+__all__ = [
+    "ITEMS_AT_ONCE",
+    "ArcPart",
+    "by_arcs",
+    "by_rows",
+    "by_slices",
+    "distinct",
+    "simple_rows",
+    "slices",
+    "threads",
+]
 
 Keys = npt.NDArray[np.uint64]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -62,6 +72,57 @@ def by_rows(row_offsets: IntArray, made_of: Callable[[slice], Made], step: int) 
         return [made_of(parts[0])]
     with threads() as pool:
         return list(pool.map(made_of, parts))
+
+
+class ArcPart(NamedTuple):
+    """Arcs in a row of a graph's, and the rows that they are in, the first and last maybe in part.
+
+    Attributes
+    ----------
+    rows, arcs : slice
+    counts : (rows,) integer array
+        How many of the arcs are in each row.
+    """
+
+    rows: slice
+    arcs: slice
+    counts: IntArray
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what ``values``, an (n,) array, says of the row of each arc."""
+        return np.repeat(values[self.rows], self.counts)
+
+
+def by_arcs(row_offsets: IntArray, made_of: Callable[[ArcPart], Made], step: int) -> list[Made]:
+    """Return what ``made_of`` makes, from any thread, of consecutive ``step`` arcs each.
+
+    Long rows are divided, so that no part is larger.
+    """
+    arcs = int(row_offsets[-1])
+    cuts = np.append(np.arange(0, arcs, step, dtype=np.int64), arcs)
+    first_rows = (row_offsets.searchsorted(cuts[:-1], side="right") - 1).tolist()
+    end_rows = row_offsets.searchsorted(cuts[1:]).tolist()
+
+    def made(number: int) -> Made:
+        rows, arcs = slice(first_rows[number], end_rows[number]), slice(*bounds[number])
+        bound = row_offsets[rows.start : rows.stop + 1].clip(arcs.start, arcs.stop)
+        return made_of(ArcPart(rows, arcs, np.diff(bound)))
+
+    bounds = list(pairwise(cuts.tolist()))
+    if len(bounds) <= 1:
+        return [made(number) for number in range(len(bounds))]
+    with threads() as pool:
+        return list(pool.map(made, range(len(bounds))))
+
+
+def by_slices(size: int, work: Callable[[slice], Any], step: int = ITEMS_AT_ONCE) -> None:
+    """Call ``work``, from any thread, with slices of ``step`` items that cover ``size``."""
+    parts = slices(size, step)
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    with threads() as pool:
+        list(pool.map(work, parts))
 
 
 def distinct(

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -578,3 +579,91 @@ def test_a_cooperative_grid_that_cannot_be_resident_is_bad_usage() -> None:
     result = call("run", "path:9", "--device", "emulated", "--blocks", "1000000")
     assert result.exit_code == 2
     assert "1000000 blocks" in result.stderr
+
+
+@pytest.mark.parametrize("on", ["reference", pytest.param("emulated", marks=emulated)])
+def test_an_unverified_search_says_so_and_has_no_time(on: str) -> None:
+    how = ("run", *WORDS, "--device", on, "--trace")
+    report = answer(*how, "--no-verify")
+    assert report["verified"] is report["problem"] is None
+    assert (
+        report["device_ms"] is report["wall_ms"] is report["reorder_ms"] is report["teps"] is None
+    )
+    assert (report["levels"], report["reached"]) == (7, 5_520)
+    told = call(*how, "--no-verify").stdout
+    assert "5,520 reached: unverified" in told
+    assert "time       none, for an unverified answer" in told
+    assert not re.search(r"\d ms|verified$", told.replace("unverified", ""), re.MULTILINE)
+    assert "5,520 reached: verified" in call(*how).stdout
+
+
+def test_nothing_is_proved_where_that_is_not_wanted(monkeypatch: Any, tmp_path: Path) -> None:
+    from persistent_bfs import measure
+
+    monkeypatch.setattr(measure, "verify", lambda *_, **__: pytest.fail("verified"))
+    file = tmp_path / "answer.tsv"
+    how = ("run", "path:4", "--device", "reference", "--output", str(file))
+    assert call(*how, "--no-verify").exit_code == 0
+    assert file.read_text() == "# vertex\tdistance\n0\t0\n1\t1\n2\t2\n3\t3\n"
+    with pytest.raises(pytest.fail.Exception, match="verified"):
+        call(*how)
+
+
+def test_levels_of_an_unverified_answer_have_no_times() -> None:
+    from persistent_bfs import BFS, measure
+    from persistent_bfs.cli.run import describe_trace
+
+    with BFS(graphs.path(3), device="reference", trace=True) as search:
+        found = measure.measure(search, 0, repeat=1).result
+    timed = [replace(row, begin_ns=1_000 * row.level, ns=1_000) for row in found.trace or ()]
+    found = replace(found, trace=timed)
+    right = measure.Measurement(found, None, None, None)
+    assert [row["ns"] for row in describe_trace(right) or ()] == [1_000] * 3
+    for problem, checked in ((None, False), ("vertex 1", True)):
+        rows = (
+            describe_trace(measure.Measurement(found, problem, None, None, checked=checked)) or []
+        )
+        assert [(row["level"], row["begin_ns"], row["ns"]) for row in rows] == [
+            (level, None, None) for level in range(3)
+        ]
+
+
+@emulated
+def test_an_unverified_comparison_says_so_and_has_no_times(monkeypatch: Any) -> None:
+    from persistent_bfs import display, measure
+    from persistent_bfs.peers import measure as peers
+
+    for module, name in ((measure, "verify"), (peers, "verify_answer")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("verified"))
+    how = ("compare", "path:20", "--device", "emulated", "--engines", "persistent")
+    report = answer(*how, "--with", "scipy", "--reorder", "bfs", "--no-verify")
+    assert (report["levels"], report["reached"]) == (20, 20)
+    assert report["reorder_ms"] is None
+    assert len(report["rows"]) > 1
+    for row in [*report["rows"], *report["peers"]]:
+        assert row["verified"] is row["problem"] is row["wall_ms"] is None
+    assert {row["device_ms"] for row in report["rows"]} == {None}
+    assert {peer["times_ours"] for peer in report["peers"]} == {None}
+    console = display.Console(width=200, record=True, file=io.StringIO())
+    console.print(display.comparison(report | {"device": "cuda"}))
+    shown = console.export_text()
+    assert shown.count("unverified") == len(report["rows"]) + 1
+    assert "right" not in shown
+    assert "No times: no answer was verified." in shown
+
+
+@emulated
+def test_a_comparison_proves_one_answer_and_compares_the_rest_with_it(monkeypatch: Any) -> None:
+    from persistent_bfs import reference
+
+    proofs: list[int] = []
+    plain = reference.prove_distances
+    monkeypatch.setattr(
+        reference, "prove_distances", lambda *given: (proofs.append(1), plain(*given))
+    )
+    monkeypatch.setattr(
+        reference, "bfs_reference", lambda *_, **__: pytest.fail("searched on the host")
+    )
+    report = answer("compare", "grid:5x5", "--device", "emulated", "--engines", "persistent")
+    assert [row["verified"] for row in report["rows"]] == [True] * len(report["rows"])
+    assert (report["levels"], report["reached"], proofs) == (9, 25, [1])

@@ -10,6 +10,7 @@ import pytest
 from graphs import FRONTIER_MODEL, REPEATS, SMALL, SmallGraph, directed, path
 
 from persistent_bfs import BFS, Graph, read_graph
+from persistent_bfs.compiler import source_folder
 from persistent_bfs.config import ENGINES, FRONTIERS, conflict
 from persistent_bfs.device.base import Device
 from persistent_bfs.device.emulated import EmulatedDevice, emulated_problem
@@ -338,3 +339,19 @@ def test_a_queue_with_pulled_levels_left_out_is_refused_where_discoveries_are_lo
 
 def test_every_direction_has_its_way() -> None:
     assert all(conflict(*way, frontier="dense") is None for way in WAYS)
+
+
+def test_the_direction_of_a_level_is_decided_in_one_place() -> None:
+    """What decides compares floats: two compiled copies of it need not round alike."""
+    calls = [
+        (path.name, line.strip())
+        for path in sorted(source_folder().rglob("*.cuh"))
+        for line in path.read_text().splitlines()
+        if "pulls(" in line and "bool pulls(" not in line
+    ]
+    assert calls == [
+        (
+            "step.cuh",
+            "frontier.pulls = Policy::template Direction<Policy>::pulls(parameters, frontier);",
+        )
+    ]

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
+from persistent_bfs import generate as generators
 from persistent_bfs.generate import GENERATORS, generate, is_spec
 from persistent_bfs.graph import Graph
-from persistent_bfs.reference import bfs_reference
+from persistent_bfs.reference import bfs_reference, bfs_serial
 
 
 def components(graph: Graph) -> int:
@@ -29,6 +30,15 @@ def components(graph: Graph) -> int:
         ("complete:2", 2, 1, 1),
         ("complete:33", 33, 528, 1),
         ("complete:34", 34, 561, 1),
+        ("circulant:1:1", 1, 0, 0),
+        ("circulant:2:1", 2, 1, 1),
+        ("circulant:3:1", 3, 3, 1),
+        ("circulant:64:1", 64, 64, 32),
+        ("circulant:64:3", 64, 192, 11),
+        ("circulant:12:6", 12, 66, 1),
+        ("circulant:13:6", 13, 78, 1),
+        ("circulant:14:6", 14, 84, 2),
+        ("circulant:5:99", 5, 10, 1),
         ("tree:2:5", 63, 62, 5),
         ("tree:3:2", 13, 12, 2),
         ("tree:1:4", 5, 4, 4),
@@ -57,6 +67,48 @@ def test_tree_parents() -> None:
 def test_star_and_complete_degrees() -> None:
     assert generate("star:5").degrees.tolist() == [4, 1, 1, 1, 1]
     assert generate("complete:35").degrees.tolist() == [34] * 35
+
+
+@pytest.mark.parametrize("arcs_at_once", [1, 50, 1 << 20])
+def test_a_circulant_is_what_its_definition_says(
+    arcs_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generators, "ITEMS_AT_ONCE", arcs_at_once)
+    for vertices in range(1, 30):
+        for reach in (1, 2, 3, 7, 14, 15, 40):
+            graph = generate(f"circulant:{vertices}:{reach}")
+            rows = [
+                sorted({(v + step) % vertices for step in range(-reach, reach + 1)} - {v})
+                for v in range(vertices)
+            ]
+            assert graph.col_indices.tolist() == [u for row in rows for u in row]
+            assert graph.degrees.tolist() == [len(row) for row in rows]
+            assert (graph.row_offsets.dtype, graph.directed) == (np.int32, False)
+            distances = [-(-min(v, vertices - v) // reach) for v in range(vertices)]
+            assert bfs_serial(graph, 0).distances.tolist() == distances
+
+
+def test_a_circulant_of_more_arcs_than_int32_counts_has_wide_offsets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("persistent_bfs.graph.INT32_MAX", 119)
+    assert generate("circulant:20:3").row_offsets.dtype == np.int64
+    assert generate("circulant:19:3").row_offsets.dtype == np.int32
+    assert generate("circulant:20:3").row_offsets.tolist() == list(range(0, 121, 6))
+
+
+def test_a_circulant_is_refused_by_what_it_needs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 4 bytes per arc and 8 per vertex, where 150,000,000 vertices of 32 arcs take 20.4 GB.
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 20_000_000_000 // 4096}
+    monkeypatch.setattr(generators.os, "sysconf", pages.__getitem__)
+    with pytest.raises(ValueError, match="4,800,000,000 arcs need about 19 GiB to build, and this"):
+        generate("circulant:150000000:16")
+    made: list[int] = []
+    monkeypatch.setattr(generators.np, "arange", lambda *_, **__: made.append(1) or 1 / 0)
+    pages["SC_PHYS_PAGES"] = 20_500_000_000 // 4096
+    with pytest.raises(ZeroDivisionError):
+        generate("circulant:150000000:16")
+    assert made == [1]
 
 
 def test_road_leaves_out_three_edges_in_ten() -> None:
@@ -110,7 +162,9 @@ def test_a_seed_fixes_a_random_graph(spec: str) -> None:
 
 
 def test_every_generator_is_in_the_table_and_makes_its_usage() -> None:
-    assert " ".join(GENERATORS) == "path cycle grid road maze star complete tree random kron"
+    assert (
+        " ".join(GENERATORS) == "path cycle grid road maze star complete circulant tree random kron"
+    )
     for name, row in GENERATORS.items():
         assert row.usage.startswith(f"{name}:")
         assert is_spec(row.usage)
@@ -132,6 +186,12 @@ def test_every_generator_is_in_the_table_and_makes_its_usage() -> None:
         ("grid:5x0", "H must be at least 1"),
         ("kron:4:0", "EDGEFACTOR must be at least 1"),
         ("cycle:2", "'cycle:2': a cycle has at least 3 vertices, not 2"),
+        ("circulant:0:3", "N must be at least 1"),
+        ("circulant:9:0", "K must be at least 1"),
+        ("circulant:9", "of the form circulant:N:K"),
+        ("circulant:2147483648:1", "2,147,483,648 vertices do not fit int32 ids"),
+        ("circulant:2147483647:999999999", "arcs need about [0-9,]+ GiB to build"),
+        ("circulant:999999999:999999999", "arcs need about [0-9,]+ GiB to build"),
         ("random:4:7", "4 vertices have 6 pairs, fewer than 7 edges"),
         ("wheel:5", "no generator 'wheel'; there are path, cycle"),
         ("path:2147483648", "2,147,483,648 vertices do not fit int32 ids"),

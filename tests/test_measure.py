@@ -89,6 +89,37 @@ def test_a_warm_l2_is_left_alone() -> None:
     assert device.log == ["search"] * (1 + measure.WARM_UPS + 2)
 
 
+def test_what_is_not_verified_is_run_once_and_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "find_problem", lambda *_, **__: pytest.fail("checked"))
+    device = TimedDevice(1 << 20)
+    session: Any = TimedSession(device)
+    found = measure.measure(session, 0, repeat=5, l2="cold", verify=False)
+    assert device.log == ["search"]
+    assert found.verified is found.problem is found.device is found.wall is None
+
+
+@pytest.mark.parametrize("wrong_run", [0, 5])
+def test_a_wrong_answer_has_no_time_whether_it_comes_first_or_last(wrong_run: int) -> None:
+    class Wrong(TimedSession):
+        """Wrong in one of its runs only."""
+
+        runs = 0
+
+        def run(self, source: int, *, max_depth: int | None = None) -> Any:
+            found = super().run(source, max_depth=max_depth)
+            if self.runs == wrong_run:
+                found.__dict__["distances"] = found.distances + (found.distances == 3)
+            self.runs += 1
+            return found
+
+    session: Any = Wrong(TimedDevice(1 << 20))
+    found = measure.measure(session, 0, repeat=3)
+    assert found.verified is False
+    assert found.device is found.wall is None
+    assert "vertex 3: distance 4, " in str(found.problem)
+    assert session.runs == wrong_run + 1
+
+
 def test_the_emulated_device_has_no_clocks() -> None:
     info = DeviceInfo("emulated", "e", "x86-64", 4, 1024, 1 << 10, 1 << 20, True, True, "g++")
     assert measure.describe_clocks(info) == {"problem": "the emulated device has no clocks"}

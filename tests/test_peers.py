@@ -21,7 +21,8 @@ from persistent_bfs.device import emulated_problem
 from persistent_bfs.measure import Timing
 from persistent_bfs.peers import PEERS, Peer, PeerMissing
 from persistent_bfs.peers.measure import PeerMeasurement, find_problem, measure_peer
-from persistent_bfs.peers.search import PeerSearch, distances_of_order
+from persistent_bfs.peers.search import PeerSearch
+from persistent_bfs.queue_order import distances_of_order
 from persistent_bfs.reference import bfs_reference
 
 emulated = pytest.mark.skipif(emulated_problem() is not None, reason=str(emulated_problem()))

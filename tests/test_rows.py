@@ -120,3 +120,28 @@ def test_pairs_are_drawn_as_one_by_one(vertices: int, edges: int) -> None:
     assert generate(f"random:{vertices}:{edges}").col_indices.tolist() == (
         expected.col_indices.tolist()
     )
+
+
+def test_parts_of_arcs_are_of_equal_size_and_know_their_rows() -> None:
+    degrees = np.array([0, 0, 3, 0, 25, 1, 0, 7, 0])
+    offsets = np.concatenate([[0], degrees.cumsum()])
+    ids = np.arange(degrees.size)
+    sources = np.repeat(ids, degrees)
+    for step in (1, 2, 4, 9, 35, 36, 37, 1000):
+        found = rows.by_arcs(offsets, lambda part: (part.arcs, part.spread(ids)), step)
+        assert [part.stop - part.start for part, _ in found[:-1]] == [step] * (len(found) - 1)
+        assert np.concatenate([sources[part] for part, _ in found]).tolist() == sources.tolist()
+        for part, spread in found:
+            assert spread.tolist() == sources[part].tolist()
+    assert rows.by_arcs(np.zeros(4, np.int64), lambda _: pytest.fail("no arcs"), 5) == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_slices_are_worked_on_once_each(step: int) -> None:
+    seen = np.zeros(50, np.int64)
+
+    def work(part: slice) -> None:
+        seen[part] += 1
+
+    rows.by_slices(50, work, step)
+    assert seen.tolist() == [1] * 50

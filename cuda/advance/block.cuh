@@ -18,7 +18,8 @@ struct Block : FixedMapping {
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers&,
       Visit& visit) {
     unsigned long long edges = 0;
-    for (int index = blockIdx.x; index < frontier.size; index += gridDim.x) {
+    const unsigned size = frontier.size;
+    for (unsigned index = blockIdx.x; index < size; index += gridDim.x) {
       const Row<Policy> row(graph, frontier, index);
       if (threadIdx.x == 0) edges += row.degree;
       stride_row(graph, row, blockDim.x, threadIdx.x, visit);

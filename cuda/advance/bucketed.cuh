@@ -27,17 +27,18 @@ struct Bucketed : FixedMapping {
       Visit& visit) {
     unsigned long long edges = 0;
     Hubs<Policy> hubs;
-    const bool a_block_each = frontier.size <= static_cast<int>(gridDim.x);
+    const unsigned size = frontier.size;
+    const bool a_block_each = size <= gridDim.x;
     if (!a_block_each) {
       const int lane = workers.lane;
-      const int shift = team_shift(frontier.size, workers.warps * WARP_SIZE);
+      const int shift = team_shift(size, workers.threads());
       const int team = 1 << shift;
-      const int step = (workers.warps * WARP_SIZE) >> shift;
+      const unsigned step = workers.threads() >> shift;
       // The whole warp stays as long as any of its teams has a vertex.
-      for (int index = (workers.warp * WARP_SIZE + lane) >> shift;
-           __any_sync(FULL_WARP, index < frontier.size); index += step) {
+      for (unsigned index = workers.thread() >> shift; __any_sync(FULL_WARP, index < size);
+           index += step) {
         Row<Policy> row;
-        if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
+        if (index < size) row = Row<Policy>(graph, frontier, index);
         if ((lane & (team - 1)) == 0) edges += row.degree;
         if (hubs.possible(frontier)) hubs.put_by(row, lane, team);
         rows_by_teams(graph, row, team, lane, visit);
@@ -45,13 +46,13 @@ struct Bucketed : FixedMapping {
       if (!hubs.possible(frontier) || !hubs.any()) return edges;
     }
     // One row of the frontier, or all that the block's warps put by.
-    for (int next = a_block_each ? blockIdx.x : 0;;) {
+    for (unsigned next = a_block_each ? blockIdx.x : 0;;) {
       Row<Policy> row;
       if (a_block_each) {
-        if (next >= frontier.size) break;
+        if (next >= size) break;
         row = Row<Policy>(graph, frontier, next);
         if (threadIdx.x == 0) edges += row.degree;
-        next = frontier.size;
+        next = size;
       } else if (!hubs.take(row, next)) {
         break;
       }
@@ -63,7 +64,7 @@ struct Bucketed : FixedMapping {
 
  private:
   // The logarithm of the lanes a vertex gets: the most, up to a warp, that there are for each.
-  static __device__ __forceinline__ int team_shift(int vertices, int threads) {
+  static __device__ __forceinline__ int team_shift(unsigned vertices, unsigned threads) {
     int shift = 0;
 #pragma unroll
     for (int more = 1; 1 << more <= WARP_SIZE; ++more) {
@@ -127,7 +128,7 @@ struct Bucketed : FixedMapping {
     }
 
     // The row at `next` or, where there is none, the one after it; false behind the last.
-    __device__ __forceinline__ bool take(Row<Policy>& row, int& next) const {
+    __device__ __forceinline__ bool take(Row<Policy>& row, unsigned& next) const {
       int warp = next / KEPT;
       int i = next % KEPT;
       for (; warp < WARPS && i == shared->count[warp]; i = 0) ++warp;

@@ -50,30 +50,31 @@ struct Edge : FixedMapping {
   // and their rows.
   template <class Policy>
   struct Window {
-    int index;
+    unsigned index;
     unsigned begin;
     unsigned end;  // of the last vertex's edges; the same in all lanes
     vertex_t vertex;
     typename Policy::Offset row;
 
     __device__ __forceinline__ Window(const typename Policy::Parameters& graph,
-                                      const Frontier& frontier, int first, int lane) {
+                                      const Frontier& frontier, unsigned first, int lane) {
       load(graph, frontier, first, lane);
     }
 
     __device__ __forceinline__ void load(const typename Policy::Parameters& graph,
-                                         const Frontier& frontier, int first, int lane) {
+                                         const Frontier& frontier, unsigned first, int lane) {
+      const unsigned size = frontier.size;
       index = first;
       begin = frontier.edges;
       vertex = 0;
       row = 0;
-      if (first + lane < frontier.size) {
+      if (first + lane < size) {
         begin = frontier.edge_begin[first + lane];
         vertex = frontier.vertices[first + lane];
         if (!Policy::padded || vertex != NO_VERTEX) row = __ldg(graph.row_offsets + vertex);
       }
-      const int beyond = first + WARP_SIZE;
-      end = beyond < frontier.size ? frontier.edge_begin[beyond] : frontier.edges;
+      const unsigned beyond = first + WARP_SIZE;
+      end = beyond < size ? frontier.edge_begin[beyond] : frontier.edges;
     }
   };
 
@@ -126,13 +127,13 @@ struct Edge : FixedMapping {
   }
 
   // The frontier vertex that edge `edge` belongs to: the last whose edges begin at or before it.
-  static __device__ __forceinline__ int owner_of(const Frontier& frontier, unsigned edge,
-                                                 int lane) {
-    int low = 0;
-    int high = frontier.size;  // the owner is in [low, high)
+  static __device__ __forceinline__ unsigned owner_of(const Frontier& frontier, unsigned edge,
+                                                      int lane) {
+    unsigned low = 0;
+    unsigned high = frontier.size;  // the owner is in [low, high)
     while (high - low > 1) {
-      const int step = (high - low + WARP_SIZE - 1) / WARP_SIZE;
-      const int probe = low + lane * step;
+      const unsigned step = (high - low + WARP_SIZE - 1) / WARP_SIZE;
+      const unsigned probe = low + lane * step;
       const bool at_or_before = probe < high && frontier.edge_begin[probe] <= edge;
       const int passed = __popc(__ballot_sync(FULL_WARP, at_or_before));
       low += (passed - 1) * step;

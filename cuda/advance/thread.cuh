@@ -23,11 +23,12 @@ struct Thread : FixedMapping {
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
     unsigned long long edges = 0;
-    for (int first = workers.warp * WARP_SIZE; first < frontier.size;
-         first += workers.warps * WARP_SIZE) {
-      const int index = first + workers.lane;
+    const unsigned size = frontier.size;
+    const unsigned step = workers.threads();
+    for (unsigned first = workers.warp * WARP_SIZE; first < size; first += step) {
+      const unsigned index = first + workers.lane;
       Row<Policy> row;
-      if (index < frontier.size) row = Row<Policy>(graph, frontier, index);
+      if (index < size) row = Row<Policy>(graph, frontier, index);
       edges += row.degree;
       rows(graph, row, workers.lane, visit);
     }

@@ -19,7 +19,8 @@ struct Warp : FixedMapping {
       const typename Policy::Parameters& graph, const Frontier& frontier, const Workers& workers,
       Visit& visit) {
     unsigned long long edges = 0;
-    for (int index = workers.warp; index < frontier.size; index += workers.warps) {
+    const unsigned size = frontier.size;
+    for (unsigned index = workers.warp; index < size; index += workers.warps) {
       const Row<Policy> row(graph, frontier, index);
       if (workers.lane == 0) edges += row.degree;
       stride_row(graph, row, WARP_SIZE, workers.lane, visit);

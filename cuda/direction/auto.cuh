@@ -7,7 +7,8 @@
 // unvisited vertex has u / e looks before it finds a parent. So much is compared with e, the looks
 // of a pushed level: to pull where that is more. Back to push where the frontier's vertices are
 // fewer than 1/BETA of all, unless few others are left to look for a parent. Every thread computes
-// the same answer from the counts, so that nothing has to be agreed on. Source: S. Beamer, K.
+// the same answer from the counts, so that nothing has to be agreed on; once a level, for that
+// (step.cuh). Source: S. Beamer, K.
 // Asanovic, D. Patterson, SC 2012, with BETA of the GAP Benchmark Suite; their ALPHA pulls wherever
 // e exceeds u/15, which is right where the unvisited find parents at once, but not where they look
 // along all their arcs in vain: docs/performance.md.
@@ -47,7 +48,7 @@ struct Auto {
   static __device__ __forceinline__ unsigned long long expand(
       const typename Policy::Parameters& parameters, const Frontier& frontier,
       const NextFrontier& next, const Workers& workers) {
-    return pulls(parameters, frontier)
+    return frontier.pulls
                ? Pull<Policy>::expand(parameters, frontier, next, workers)
                : Push<Policy>::expand(parameters, frontier, next, workers);
   }

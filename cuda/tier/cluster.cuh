@@ -112,7 +112,8 @@ struct Cluster {
     bool deal = false;
     int all = 0;
     while (true) {
-      // Everyone reads what every block has; nobody waits for it before the level is done.
+      // Everyone reads what every block has; nobody waits for it before the level is done. Counted by
+      // atomics before a relaxed arrival: see the assumption at cluster_arrive_relaxed.
       const int block = lane & (blocks - 1);
       const int slots_of_lane = load_cluster_at(shared_address_in(spent, block));
       const int slots = load_shared_at(spent);

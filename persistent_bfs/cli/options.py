@@ -139,6 +139,13 @@ device_option = click.option(
     help=f"{', '.join(DEVICES)}, or cuda:N for GPU N.",
 )
 
+no_verify_option = click.option(
+    "--no-verify",
+    is_flag=True,
+    help="Do not prove the answer. It is then called unverified (null in JSON), and as no time is "
+    "given for an answer that may be wrong, there is none.",
+)
+
 l2_option = click.option(
     "--l2",
     type=click.Choice(("warm", "cold")),

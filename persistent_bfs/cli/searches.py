@@ -83,7 +83,10 @@ def describe_graph(graph: Graph, source: int) -> Report:
 
 
 def describe_search(graph: Graph, search: BFS, measured: Measurement) -> Report:
-    """Describe one measured search under the names of the JSON; no time for a wrong answer."""
+    """Describe one measured search under the names of the JSON.
+
+    No time for a wrong answer, nor for an unverified one.
+    """
     result = measured.result
     counts = result.counters.device
     wall_ms = measured.wall.median if measured.wall else result.wall_ms

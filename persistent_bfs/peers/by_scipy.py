@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from persistent_bfs.graph import Graph, Int32Array
-from persistent_bfs.peers.search import PeerSearch, distances_of_order
+from persistent_bfs.peers.search import PeerSearch
+from persistent_bfs.queue_order import distances_of_order
 
 
 def prepare(graph: Graph) -> PeerSearch:

@@ -13,14 +13,15 @@ from persistent_bfs.graph import Graph
 from persistent_bfs.measure import Timing
 from persistent_bfs.peers import Peer
 from persistent_bfs.peers.search import PeerSearch
-from persistent_bfs.reference import WrongAnswer, check_distances
+from persistent_bfs.reference import WrongAnswer
+from persistent_bfs.reference import verify as verify_answer
 
 
 @dataclass(frozen=True)
 class PeerMeasurement:
     """What a peer answered, and how long it took.
 
-    ``wall`` is None, and ``problem`` says why, if an answer was wrong.
+    ``wall`` is None, and ``problem`` says why, if an answer was wrong; and if none was checked.
     """
 
     peer: Peer
@@ -28,6 +29,12 @@ class PeerMeasurement:
     prepare_ms: float
     problem: str | None
     wall: Timing | None
+    checked: bool = True
+
+    @property
+    def verified(self) -> bool | None:
+        """Whether every answer that was checked is right; None if none was."""
+        return self.problem is None if self.checked else None
 
 
 def measure_peer(
@@ -36,8 +43,9 @@ def measure_peer(
     source: int,
     *,
     repeat: int,
-    expected: npt.ArrayLike,
+    expected: npt.ArrayLike | None = None,
     progress: Callable[[int], Any] | None = None,
+    verify: bool = True,
 ) -> PeerMeasurement:
     """Search by another library until its time can be believed.
 
@@ -50,10 +58,12 @@ def measure_peer(
         Who searches what.
     repeat : int
         Timed searches.
-    expected : (n,) integer array-like
-        The right distances, -1 where unreachable.
+    expected : (n,) integer array-like, optional
+        The right distances, -1 where unreachable; without, they are proved.
     progress : callable, optional
         Called with the number of timed searches done.
+    verify : bool
+        False searches once, checks nothing, and so has no time.
 
     Raises
     ------
@@ -65,7 +75,10 @@ def measure_peer(
     search = peer.prepare(graph)
     prepare_ms = 1e3 * (time.perf_counter() - begin)
     samples: list[float] = []
-    problem = find_problem(graph, source, search, search.run(source), expected)
+    answer = search.run(source)
+    if not verify:
+        return PeerMeasurement(peer, version, prepare_ms, None, None, checked=False)
+    problem = find_problem(graph, source, search, answer, expected)
     if problem is None:
         for done in range(repeat):
             begin = time.perf_counter()
@@ -79,11 +92,11 @@ def measure_peer(
 
 
 def find_problem(
-    graph: Graph, source: int, search: PeerSearch, answer: Any, expected: npt.ArrayLike
+    graph: Graph, source: int, search: PeerSearch, answer: Any, expected: npt.ArrayLike | None
 ) -> str | None:
-    """What is wrong with a peer's answer, in one line."""
+    """What is wrong with a peer's answer, in one line; without ``expected`` it is to be proved."""
     try:
-        check_distances(graph, source, search.distances(answer), expected=expected)
+        verify_answer(graph, source, search.distances(answer), expected=expected)
     except WrongAnswer as wrong:
         return str(wrong)
     return None

@@ -2,7 +2,8 @@
 
 ``general`` is directed, entry (i, j) being the arc i -> j; the other symmetries are undirected, and
 SciPy mirrors the triangle that the file holds. A coordinate file's zeros are stored on purpose and
-so are edges, unless ``drop_zeros``; an array file writes every entry, so there zero means no edge.
+so are edges, unless ``drop_zeros``; an array file writes every entry, so there zero, NaN and
+infinity mean no edge.
 
 Source: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935, 1996.
 """
@@ -15,7 +16,7 @@ import re
 import scipy.io
 
 from persistent_bfs.graph import Graph
-from persistent_bfs.io.source import Options, Source
+from persistent_bfs.io.source import Options, Source, data_lines
 
 BANNER = "%%MatrixMarket matrix coordinate|array FIELD SYMMETRY"
 FIELDS = ("pattern", "integer", "unsigned-integer", "real", "double", "complex")
@@ -64,6 +65,9 @@ def read(source: Source, options: Options) -> Graph:
     # Every entry takes a line of at least two bytes: do not allocate what cannot be there.
     if 2 * declared > len(source.data) - lines.tell() + 1:
         _fail_short(source, declared, number)
+    stored = declared if symmetry == "general" else 2 * declared
+    # SciPy's own arrays: two ids and a number of 16 bytes an entry, twice while it mirrors.
+    source.reserve_graph(rows, stored, number, also=64 * stored)
 
     # SciPy gets a banner in its own spelling, and blank lines for the comments, so that the line
     # numbers in its errors are the file's. It need not negate or conjugate what it mirrors.
@@ -88,6 +92,7 @@ def read(source: Source, options: Options) -> Graph:
 
 
 def _fail_short(source: Source, declared: int, size_line: int) -> None:
-    lines = source.data.rstrip().split(b"\n")
-    found = sum(bool(line.strip()) for line in lines[size_line:])
-    source.fail(f"the file ends after {found:,} of {declared:,} declared entries", len(lines))
+    found, last = 0, size_line
+    for last, _ in data_lines(source.data):  # noqa: B007
+        found += last > size_line
+    source.fail(f"the file ends after {found:,} of {declared:,} declared entries", last)

@@ -20,7 +20,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,7 +158,7 @@ def _check_heading(source: Source, heading: list[bytes] | list[str], number: int
     shown = " ".join(
         field if isinstance(field, str) else field.decode(errors="replace") for field in heading
     )
-    for at, pair in enumerate(zip(names, names[1:], strict=False)):
+    for at, pair in enumerate(pairwise(names)):
         if at and pair in HEADINGS:
             source.fail(
                 f"by its header the edges are in columns {at + 1} and {at + 2}: "
@@ -339,7 +339,7 @@ def _by_mark(source: Source, text: str, delimiter: str) -> Iterator[tuple[int, s
 
 def _is_heading(fields: list[str]) -> bool:
     names = [_plain_name(field) for field in fields[:16]]
-    return any(pair in HEADINGS for pair in zip(names, names[1:], strict=False))
+    return any(pair in HEADINGS for pair in pairwise(names))
 
 
 def _check_name(source: Source, name: str, number: int) -> None:

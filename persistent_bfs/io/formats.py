@@ -106,7 +106,9 @@ def detect(source: Source, format: str | None = None) -> Format:
     if format is not None and format not in FORMATS:
         raise ValueError(f"no format {format!r}; there are {', '.join(FORMATS)}")
     head = source.data[:HEAD]
-    proven = next((row for row in FORMATS.values() if row.looks_like and row.looks_like(head)), None)
+    proven = next(
+        (row for row in FORMATS.values() if row.looks_like and row.looks_like(head)), None
+    )
     if proven is None and (format is None or b"\0" in head) and (known := foreign(head)):
         source.fail(known)
     if proven is None and b"\0" in head:
@@ -123,15 +125,15 @@ def detect(source: Source, format: str | None = None) -> Format:
 
 def _by_extension(source: Source) -> Format:
     extension = stem(source.path.name)[1]
-    for row in FORMATS.values():
-        if extension in row.extensions:
-            return row
-    if edge_list.is_plain(source.data[:HEAD]):
-        return FORMATS["edgelist"]
-    if not source.data.strip():
-        source.fail("an empty file")
-    extensions = ", ".join(e for row in FORMATS.values() for e in row.extensions)
-    source.fail(
-        "of no known format: neither its content tells nor its name, which should end in "
-        f"{extensions}; or say format= (--format), one of {', '.join(FORMATS)}"
-    )
+    named = next((row for row in FORMATS.values() if extension in row.extensions), None)
+    if named is not None:
+        return named
+    if not edge_list.is_plain(source.data[:HEAD]):
+        if not source.data.strip():
+            source.fail("an empty file")
+        extensions = ", ".join(e for row in FORMATS.values() for e in row.extensions)
+        source.fail(
+            "of no known format: neither its content tells nor its name, which should end in "
+            f"{extensions}; or say format= (--format), one of {', '.join(FORMATS)}"
+        )
+    return FORMATS["edgelist"]

@@ -93,6 +93,6 @@ def read(source: Source, options: Options) -> Graph:
 
 def _fail_short(source: Source, declared: int, size_line: int) -> None:
     found, last = 0, size_line
-    for last, _ in data_lines(source.data):  # noqa: B007
+    for last, _ in data_lines(source.data):
         found += last > size_line
     source.fail(f"the file ends after {found:,} of {declared:,} declared entries", last)

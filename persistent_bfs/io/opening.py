@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, NoReturn
@@ -128,7 +129,7 @@ def _zstd_chunks(file: IO[bytes], window: int) -> Iterator[bytes]:  # noqa: ARG0
             continue
         try:
             if name == "zstandard":
-                yield from _frames(lambda: _ZstandardDecoder(library), file)
+                yield from _frames(partial(_ZstandardDecoder, library), file)
             else:
                 yield from _frames(library.ZstdDecompressor, file)
         except library.ZstdError as error:

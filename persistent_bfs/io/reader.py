@@ -46,10 +46,10 @@ def read_graph(
         A file or a pipe; or, as a ``str``, ``"-"`` for standard input, a name in :data:`BUNDLED`
         or a spec such as ``"grid:512x512"``.
     directed : bool, optional
-        By default as the format means it: MatrixMarket ``general`` and DIMACS 9 are directed, its
-        other symmetries, METIS and PACE undirected, npz by its pattern, edge lists undirected.
-        DIMACS colouring files are undirected, too. True keeps the arcs of the file, an undirected format's in both directions; False reads
-        any file as undirected.
+        By default as the format means it: MatrixMarket ``general`` and DIMACS 9 are directed, the
+        other symmetries, METIS, PACE and DIMACS colouring undirected, npz by its pattern, edge
+        lists undirected. True keeps the arcs of the file, an undirected format's in both
+        directions; False reads any file as undirected.
     symmetrize : bool
         Make the result undirected whatever else is said.
     drop_zeros : bool

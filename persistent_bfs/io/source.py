@@ -30,7 +30,7 @@ SPARE_PER_BYTE = 128
 
 
 COPIES = 6
-"""How many times readers hold the content at most: itself, without comments, with marks replaced."""
+"""How often readers hold the content at most: itself, without comments, with marks replaced..."""
 
 
 GRAPH_BYTES = (32, 96)
@@ -167,7 +167,7 @@ class Source(NamedTuple):
         except (ValueError, DeprecationWarning) as error:
             # NumPy parses fast but counts only rows: look for the line again, slowly.
             for number, line in data_lines(body):
-                fields = line.split(delimiter and delimiter.encode())
+                fields = line.split(delimiter.encode() if delimiter else None)
                 for column in columns:
                     text = fields[column].strip() if column < len(fields) else b""
                     if not re.fullmatch(rb"[+-]?[0-9]{1,18}", text):

@@ -164,7 +164,7 @@ l2_option = click.option(
 )
 
 graph_options = options(
-    click.argument("graph", metavar="GRAPH|-"),
+    click.argument("graph"),
     click.option(
         "--source",
         metavar=f"ID|LABEL|{MAX_DEGREE}",
@@ -179,7 +179,8 @@ graph_options = options(
     click.option(
         "--format",
         metavar="NAME",
-        help="The file's format, where neither content nor extension tell.",
+        help="The file's format, where neither content nor extension tell; GRAPH may be - for "
+        "standard input.",
     ),
     click.option("--relabel", is_flag=True, help="Number an edge list's ids afresh."),
     click.option("--drop-zeros", is_flag=True, help="A matrix's stored zeros are no edges."),

@@ -207,11 +207,11 @@ def _check_shape(
         body = body.replace(delimiter.encode(), b" ")
     tokens = count_tokens(body)
     # A METIS file under another name would be read without complaint, and wrongly.
-    if tokens % rows and tokens == 2 + 2 * ends[0, 1]:
+    if tokens % rows and tokens == 2 + 2 * int(ends[0, 1]):
         source.fail("not an edge list: the first line is a METIS header; give format='metis'")
     if options.said:
         return
-    sizes = ends[0]
+    sizes = ends[0].tolist()
     others = int(ends[1:].max(initial=-1))
     if sizes[0] >= others < sizes[1] == rows - 1 > 1 and tokens == 2 * rows:
         source.fail(

@@ -19,7 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from persistent_bfs.graph import Graph
-from persistent_bfs.io.source import Options, Source, data_lines, line_of_row, without_comments
+from persistent_bfs.io.source import (
+    Options,
+    Source,
+    data_lines,
+    line_of_row,
+    quote,
+    without_comments,
+)
 
 
 class Problem(NamedTuple):
@@ -72,7 +79,7 @@ def _read(source: Source, problem: Problem) -> Graph:
     number = data.count(b"\n", 0, match.start()) + 1
     sizes = re.fullmatch(rb"\s+(\d{1,18})\s+(\d{1,18})\s*", match[2])
     if match[1] not in problem.words or sizes is None:
-        source.fail(f"expected '{wanted}', got {match[0].decode(errors='replace')!r}", number)
+        source.fail(f"expected '{wanted}', got {quote(match[0])}", number)
     vertices, declared = int(sizes[1]), int(sizes[2])
     body = b"\n" * (number - 1) + data[match.end() :]
     # An edge takes a line of at least four bytes: the rest cannot be there.

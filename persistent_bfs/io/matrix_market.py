@@ -65,6 +65,15 @@ def read(source: Source, options: Options) -> Graph:
     # Every entry takes a line of at least two bytes: do not allocate what cannot be there.
     if 2 * declared > len(source.data) - lines.tell() + 1:
         _fail_short(source, declared, number)
+    if layout == "array":
+        # SciPy's parser writes beyond the array where a skew-symmetric file is too long.
+        values = [at for at, _ in data_lines(source.data) if at > number]
+        if len(values) > declared:
+            source.fail(f"more values than the {declared:,} declared", values[declared])
+        if len(values) < declared:
+            _fail_short(source, declared, number)
+    if (nul := source.data.find(b"\0")) >= 0:
+        source.fail("not text: a NUL character", source.data.count(b"\n", 0, nul) + 1)
     stored = declared if symmetry == "general" else 2 * declared
     # SciPy's own arrays: two ids and a number of 16 bytes an entry, twice while it mirrors.
     source.reserve_graph(rows, stored, number, also=64 * stored)
@@ -74,7 +83,9 @@ def read(source: Source, options: Options) -> Graph:
     mirrored = "symmetric" if layout == "coordinate" and symmetry != "general" else symmetry
     text = f"%%MatrixMarket matrix {layout} {field} {mirrored}" + "\n" * (number - 1)
     try:
-        body = io.BytesIO(text.encode() + source.data[start:])
+        # The line end, because SciPy's parser looks for one beyond the end of a wrong last line,
+        # as it does beyond a NUL.
+        body = io.BytesIO(text.encode() + source.data[start:] + b"\n")
         matrix = scipy.io.mmread(body, spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = re.fullmatch(r"Line (\d+): (.*)", str(error))

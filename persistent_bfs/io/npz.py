@@ -22,6 +22,8 @@ KEYS = {
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
+IDS = ("shape", "indices", "indptr", "row", "col", "offsets")
+"""The arrays that hold integers, one after another."""
 
 
 def looks_like(head: bytes) -> bool:
@@ -95,6 +97,11 @@ def _check_array(source: Source, name: str, file: IO[bytes], size: int) -> None:
     declared, held = math.prod(shape) * dtype.itemsize, size - file.tell()
     if declared != held:
         source.fail(f"{name!r} declares {declared:,} bytes and holds {held:,}")
+    key = name.removesuffix(".npy")
+    if key in IDS and (len(shape) != 1 or dtype.kind not in "iu"):
+        source.fail(f"{key!r} should be one row of integers, not {dtype} of shape {shape}")
+    if key == "data" and dtype.kind not in "biufc":
+        source.fail(f"'data' should be numbers, not {dtype}")
 
 
 def _entries(matrix: Any) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, NoReturn
 
 from persistent_bfs.io.memory import available_memory
-from persistent_bfs.io.source import GraphFormatError, Progress, Source
+from persistent_bfs.io.source import GraphFormatError, Progress, Source, one_line
 
 __all__ = ["STANDARD_INPUT", "SUFFIXES", "Expansion", "open_source"]
 
@@ -25,7 +25,7 @@ STANDARD_INPUT = Path("<stdin>")
 """What messages call the file ``-``."""
 
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 LAYERS = 4
 """How many compressions and archives may lie in each other."""
 
@@ -64,7 +64,7 @@ class Expansion(NamedTuple):
 
     def fail(self, message: str) -> NoReturn:
         """Raise :class:`GraphFormatError` for this file."""
-        raise GraphFormatError(f"{self.path}: {message}") from None
+        raise GraphFormatError(f"{self.path}: {one_line(message)}") from None
 
 
 class _Replayed(io.RawIOBase):
@@ -95,12 +95,12 @@ def _gzip_chunks(file: IO[bytes], window: int) -> Iterator[bytes]:  # noqa: ARG0
 
 def _frames(make: Callable[[], Any], file: IO[bytes]) -> Iterator[bytes]:
     """Yield what a file of one or more compressed streams holds; ``make`` a decoder of one."""
-    given = file.read(CHUNK)
+    given = file.read(CHUNK >> 2)
     while given:
         decoder = make()
         while not decoder.eof:
             if decoder.needs_input and not given:
-                given = file.read(CHUNK)
+                given = file.read(CHUNK >> 2)
                 if not given:
                     raise EOFError("the compressed stream ends too early")
             chunk = decoder.decompress(given, CHUNK)
@@ -108,9 +108,9 @@ def _frames(make: Callable[[], Any], file: IO[bytes]) -> Iterator[bytes]:
             if chunk:
                 yield chunk
         # What follows may be another stream, or padding by zeros.
-        given = decoder.unused_data or file.read(CHUNK)
+        given = decoder.unused_data or file.read(CHUNK >> 2)
         while given and not (given := given.lstrip(b"\0")):
-            given = file.read(CHUNK)
+            given = file.read(CHUNK >> 2)
 
 
 def _xz_chunks(file: IO[bytes], window: int) -> Iterator[bytes]:
@@ -249,7 +249,7 @@ def _read(file: IO[bytes], limits: Expansion, progress: Progress | None, total: 
         limits.check(total, total)
     else:
         kind, open_chunks = compression
-        chunks = open_chunks(io.BufferedReader(raw, CHUNK), limits.window())
+        chunks = open_chunks(io.BufferedReader(raw, CHUNK >> 2), limits.window())
     try:
         for chunk in chunks:
             size += len(chunk)
@@ -294,6 +294,7 @@ ZIP_DAMAGE = (
     EOFError,
     OSError,
     ValueError,
+    IndexError,  # a name without characters
     NotImplementedError,  # a compression that Python does not know
     RuntimeError,  # an encrypted file
 )

@@ -65,7 +65,7 @@ class Source(NamedTuple):
 
     def fail(self, message: str, line: int | None = None) -> NoReturn:
         """Raise :class:`GraphFormatError` for this file."""
-        raise GraphFormatError(f"{self._where(line)}: {message}") from None
+        raise GraphFormatError(f"{self._where(line)}: {one_line(message)}") from None
 
     def note(self, message: str, line: int | None = None) -> None:
         """Warn of something in this file."""
@@ -196,6 +196,11 @@ def longest_line(body: bytes) -> int:
 def data_lines(body: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the number and the text of each line that is not blank."""
     return ((n, line) for n, line in enumerate(io.BytesIO(body), 1) if line.strip())
+
+
+def one_line(message: str) -> str:
+    """Return a message on one line, what it quotes from a file cut where it is very long."""
+    return re.sub(r"\S{100,}", lambda word: word[0][:57] + "...", " ".join(message.split()))
 
 
 def quote(line: bytes) -> str:

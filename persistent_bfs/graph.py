@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable, Sequence
+import os
+import sys
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -100,13 +102,15 @@ class Graph:
         Distinct vertex names.
     name : str
         What reports call the graph.
+    nodes : sequence of n hashable objects, optional
+        What the vertices were before they were numbered, each distinct: see :meth:`vertex_of`.
 
     Raises
     ------
     ValueError
         If the arrays are not a CSR graph with at least one vertex.
     TypeError
-        If an array has another dtype.
+        If one is no array, or of another dtype; if another argument is of another type.
 
     Notes
     -----
@@ -119,9 +123,20 @@ class Graph:
     directed: bool
     labels: npt.NDArray[np.str_] | None = None
     name: str = ""
+    nodes: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
         offsets, indices = self.row_offsets, self.col_indices
+        for field, given in (("row_offsets", offsets), ("col_indices", indices)):
+            if not isinstance(given, np.ndarray):
+                raise TypeError(
+                    f"{field} must be a NumPy array, got {type(given).__name__}; "
+                    "Graph.from_arrays converts"
+                )
+            _refuse_mask(field, given)
+        for field, value, kind in (("directed", self.directed, bool), ("name", self.name, str)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{field} must be a {kind.__name__}, got {value!r}")
         if offsets.dtype not in (np.int32, np.int64) or indices.dtype != np.int32:
             raise TypeError(
                 "row_offsets must be int32 or int64 and col_indices int32, "
@@ -144,9 +159,21 @@ class Graph:
             ("labels", labels),
         ):
             if array is not None:
-                view = np.ascontiguousarray(array).view()
+                view = np.ascontiguousarray(array).view(np.ndarray)
                 view.flags.writeable = False
                 object.__setattr__(self, field, view)
+        if self.nodes is not None:
+            nodes = tuple(self.nodes)
+            if len(nodes) != self.vertices:
+                raise ValueError(f"{self.vertices} vertices need as many nodes, got {len(nodes)}")
+            if len(set(nodes)) < len(nodes):
+                raise ValueError("a node stands for more than one vertex")
+            object.__setattr__(self, "nodes", nodes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays come back from a pickle writeable: the constructor sees to that, and checks them.
+        fields = (self.row_offsets, self.col_indices, self.directed)
+        return type(self), (*fields, self.labels, self.name, self.nodes)
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
@@ -188,10 +215,48 @@ class Graph:
         return np.repeat(np.arange(self.vertices, dtype=np.int32), self.degrees)
 
     @classmethod
+    def of(cls, thing: Any) -> Graph:
+        """Return the graph that something is, or is a form of.
+
+        Parameters
+        ----------
+        thing : Graph, NetworkX graph, SciPy sparse matrix, (n, n) array, pair of arrays, or path
+            A ``Graph`` is returned as it is. A pair is ``(row_offsets, col_indices)``, a tuple. A
+            path, or a ``str``, is what :func:`persistent_bfs.io.read_graph` takes.
+
+        Raises
+        ------
+        TypeError
+            If it is nothing of these.
+        ValueError, OSError
+            As :meth:`from_networkx`, :meth:`from_scipy`, :meth:`from_arrays` or ``read_graph``,
+            whose defaults hold.
+        """
+        if isinstance(thing, Graph):
+            return thing
+        if isinstance(thing, (str, os.PathLike)):
+            from persistent_bfs.io import read_graph
+
+            return read_graph(thing)
+        if scipy.sparse.issparse(thing) or (isinstance(thing, np.ndarray) and thing.ndim == 2):
+            return cls.from_scipy(thing)
+        if isinstance(thing, tuple) and len(thing) == 2:
+            return cls.from_arrays(*thing)
+        networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
+        if networkx is not None and isinstance(thing, networkx.Graph):
+            return cls.from_networkx(thing)
+        shape = f" of shape {thing.shape}" if isinstance(thing, np.ndarray) else ""
+        raise TypeError(
+            "a graph is needed: a Graph, a NetworkX graph, a SciPy sparse matrix, a square NumPy "
+            "array, a tuple (row_offsets, col_indices) or the path of a file; "
+            f"got {type(thing).__name__}{shape}"
+        )
+
+    @classmethod
     def from_edges(
         cls,
         sources: npt.ArrayLike,
-        targets: npt.ArrayLike,
+        targets: npt.ArrayLike | None = None,
         *,
         vertices: int | None = None,
         directed: bool = False,
@@ -222,6 +287,11 @@ class Graph:
         TypeError
             If the ids are not integers.
         """
+        if targets is None:
+            raise TypeError(
+                "from_edges takes sources and targets apart; from pairs: "
+                "Graph.from_edges(*zip(*pairs))"
+            )
         s, t = _integers("sources", sources), _integers("targets", targets)
         if s.shape != t.shape:
             raise ValueError(f"sources and targets differ in length: {s.size} and {t.size}")
@@ -275,8 +345,9 @@ class Graph:
         Parameters
         ----------
         matrix : (n, n) SciPy sparse matrix or array, or dense array-like
-            Only the pattern counts. In a sparse matrix a stored zero is an edge unless
-            ``drop_zeros``; a dense one can leave nothing out, so there zero means no edge.
+            Only the pattern counts. In a sparse matrix what is stored is an edge, a zero too unless
+            ``drop_zeros``; a dense one can leave nothing out, so there zero, NaN, infinity and a
+            masked entry mean no edge, as for ``scipy.sparse.csgraph``.
         directed : bool, optional
             False reads each entry as an undirected edge. By default undirected if the pattern is
             symmetric.
@@ -289,10 +360,12 @@ class Graph:
         ------
         ValueError
             If the matrix is not square or has no row.
+        TypeError
+            If a dense one does not hold numbers.
         """
         sparse: Any = matrix
         if not scipy.sparse.issparse(matrix):
-            sparse = scipy.sparse.coo_array(np.asarray(matrix))
+            sparse = scipy.sparse.coo_array(_dense_pattern(matrix))
         if len(sparse.shape) != 2 or sparse.shape[0] != sparse.shape[1]:
             shape = " x ".join(map(str, sparse.shape))
             raise ValueError(f"a graph needs a square matrix, this one is {shape}")
@@ -301,17 +374,18 @@ class Graph:
         if drop_zeros:
             s, t = s[coo.data != 0], t[coo.data != 0]
         if directed is None:
-            directed = _opposite_missing(s, t) is not None
+            directed = _opposite_missing(s, t, coo.shape[0]) is not None
         return cls.from_edges(
             s, t, vertices=coo.shape[0], directed=directed, labels=labels, name=name
         )
 
     @classmethod
     def from_networkx(cls, graph: Any, *, name: str | None = None) -> Graph:
-        """Build a graph from a NetworkX graph, directed if it is, vertices in its node order.
+        """Build a graph from a NetworkX graph, directed if it is.
 
-        Nodes other than 0, 1, ..., n - 1 in that order become labels (their ``str``). Parallel
-        edges count once if the graph is undirected.
+        Nodes that are the integers 0 to n - 1, in any order, keep their numbers. Others are
+        numbered in the graph's order, stand in :attr:`nodes`, and their ``str`` become labels.
+        Parallel edges count once if the graph is undirected.
 
         Raises
         ------
@@ -327,11 +401,11 @@ class Graph:
         if not isinstance(graph, networkx.Graph):
             raise TypeError(f"a NetworkX graph is needed, got {type(graph).__name__}")
         nodes = list(graph)
-        index = {node: i for i, node in enumerate(nodes)}
+        plain = all(type(node) is int and 0 <= node < len(nodes) for node in nodes)
+        index = {node: node if plain else i for i, node in enumerate(nodes)}
         ends = np.array([(index[u], index[v]) for u, v in graph.edges()], dtype=np.int64)
         s, t = ends.reshape(-1, 2).T
-        plain = all(type(node) is int and node == i for i, node in enumerate(nodes))
-        return cls.from_edges(
+        made = cls.from_edges(
             s,
             t,
             vertices=len(nodes),
@@ -339,6 +413,13 @@ class Graph:
             labels=None if plain else [str(node) for node in nodes],
             name=str(graph.name) if name is None else name,
         )
+        return made if plain else made._with_nodes(nodes)
+
+    def _with_nodes(self, nodes: Sequence[Hashable] | None) -> Graph:
+        """Return the graph with ``nodes``, which are known to be distinct."""
+        if nodes is not None:
+            object.__setattr__(self, "nodes", tuple(nodes))
+        return self
 
     @classmethod
     def from_arrays(
@@ -388,7 +469,7 @@ class Graph:
             name,
         )
         if not directed:
-            missing = _opposite_missing(graph.arc_sources(), graph.col_indices)
+            missing = _opposite_missing(graph.arc_sources(), graph.col_indices, graph.vertices)
             if missing is not None:
                 raise ValueError(
                     "not undirected: arc {} -> {} is stored without its opposite".format(*missing)
@@ -403,7 +484,7 @@ class Graph:
             vertices=self.vertices,
             labels=self.labels,
             name=self.name,
-        )
+        )._with_nodes(self.nodes)
 
     def transpose(self) -> Graph:
         """Return the graph with every arc turned round; an undirected graph is its own."""
@@ -416,7 +497,7 @@ class Graph:
             directed=True,
             labels=self.labels,
             name=self.name,
-        )
+        )._with_nodes(self.nodes)
 
     def permuted(self, order: npt.ArrayLike) -> Graph:
         """Return the same graph with its vertices numbered in another order.
@@ -463,7 +544,8 @@ class Graph:
 
         by_rows(offsets, write, ARCS_AT_ONCE)
         labels = None if self.labels is None else self.labels[order]
-        return Graph(offsets, indices, self.directed, labels, self.name)
+        nodes = None if self.nodes is None else [self.nodes[vertex] for vertex in order]
+        return Graph(offsets, indices, self.directed, labels, self.name, nodes)
 
     def _rows_are_sorted(self) -> bool:
         falls = self.col_indices[1:] < self.col_indices[:-1]
@@ -484,7 +566,9 @@ class Graph:
         if bits < plan_offsets(self.vertices, self.arcs):
             raise ValueError(f"{self.arcs:,} arcs need 64-bit offsets")
         offsets = self.row_offsets.astype(f"int{bits}", copy=False)
-        return Graph(offsets, self.col_indices, self.directed, self.labels, self.name)
+        return Graph(offsets, self.col_indices, self.directed, self.labels, self.name)._with_nodes(
+            self.nodes
+        )
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return an (n, n) SciPy CSR array of int8 ones, a copy that the caller may change."""
@@ -502,29 +586,51 @@ class Graph:
         vertex = self.check_source(vertex)
         return str(vertex) if self.labels is None else str(self.labels[vertex])
 
-    def vertex_of(self, id_or_label: int | str) -> int:
-        """Return the vertex that a user means by an id or a label.
+    @cached_property
+    def _vertex_of_node(self) -> dict[Hashable, int]:
+        return {} if self.nodes is None else {node: i for i, node in enumerate(self.nodes)}
 
-        A string is looked up as a label first, then read as an id.
+    @cached_property
+    def _labels_are_numbers(self) -> bool:
+        """Whether some label is an integer, so that an integer in words may be meant as one."""
+        return any(_number(label) is not None for label in self._vertex_of_label)
+
+    def vertex_of(self, id_or_label: Any) -> int:
+        """Return the vertex that a user means by a node, a label or an id.
+
+        In a graph that has :attr:`nodes` that is one of them first. A string is looked up as a
+        label, then read as an id; where labels are integers it is a label or nothing, and so is an
+        integer where nodes are integers.
 
         Raises
         ------
         ValueError
-            If no vertex has that id or label; similar labels are suggested.
+            If no vertex has that node, label or id; similar labels are suggested.
         TypeError
-            If it is neither an integer nor a string.
+            If it is none of these.
         """
+        if self.nodes is not None and not isinstance(id_or_label, bool):
+            try:
+                return self._vertex_of_node[id_or_label]
+            except KeyError:
+                pass
+            except TypeError:  # not hashable
+                pass
         if not isinstance(id_or_label, str):
-            return self.check_source(id_or_label)
+            vertex = self._integer(id_or_label)
+            if self.nodes is not None and self._labels_are_numbers:
+                raise ValueError(f"{id_or_label!r} is no node of this graph")
+            return self.check_source(vertex)
         if id_or_label in self._vertex_of_label:
             return self._vertex_of_label[id_or_label]
-        try:
-            number = int(id_or_label)
-        except ValueError:
+        number = None if self._labels_are_numbers else _number(id_or_label)
+        if number is None:
             close = difflib.get_close_matches(id_or_label, self._vertex_of_label, n=3)
             hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
             what = "label or id" if self._vertex_of_label else "id (this graph has no labels)"
-            raise ValueError(f"{id_or_label!r} is no vertex {what}{hint}") from None
+            if self._labels_are_numbers:
+                what = "label (labels are numbers here, so a number is one)"
+            raise ValueError(f"{id_or_label!r} is no vertex {what}{hint}")
         return self.check_source(number)
 
     def check_source(self, source: Any) -> int:
@@ -537,23 +643,36 @@ class Graph:
         ValueError
             If it is out of range.
         """
+        vertex = self._integer(source)
+        if not 0 <= vertex < self.vertices:
+            raise ValueError(f"vertex {vertex} is out of range: ids are 0 to {self.vertices - 1}")
+        return vertex
+
+    @staticmethod
+    def _integer(source: Any) -> int:
         try:
-            if isinstance(source, (bool, np.bool_)):
+            if isinstance(source, (bool, np.bool_)) or np.ma.is_masked(source):
                 raise TypeError
-            vertex = operator.index(source)
+            return operator.index(source)
         except TypeError:
             raise TypeError(
                 f"a vertex id must be an integer, got {source!r} of type {type(source).__name__}"
             ) from None
-        if not 0 <= vertex < self.vertices:
-            raise ValueError(f"vertex {vertex} is out of range: ids are 0 to {self.vertices - 1}")
-        return vertex
+
+
+def _number(text: str) -> int | None:
+    """Return the integer that a text is, None if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def _integers(what: str, values: Any) -> IntArray:
     """Return any array-like of integers as a one-dimensional NumPy array."""
     if isinstance(values, Iterable) and not hasattr(values, "__len__"):
         values = list(values)
+    _refuse_mask(what, values)
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
@@ -616,11 +735,37 @@ def _check_csr(offsets: IntArray, indices: IntArray) -> None:
         )
 
 
-def _opposite_missing(s: IntArray, t: IntArray) -> tuple[int, int] | None:
-    """Return an arc whose opposite is not among the arcs s -> t, None if there is none."""
-    forward = np.unique(s.astype(np.int64) << 32 | t)
-    backward = np.sort((forward & INT32_MAX) << 32 | forward >> 32)
-    if np.array_equal(forward, backward):
+def _opposite_missing(s: IntArray, t: IntArray, vertices: int) -> tuple[int, int] | None:
+    """Return the first arc whose opposite is not among the arcs s -> t, None if there is none."""
+    ones = np.ones(s.size, np.int8)
+    # SciPy sorts rows, merges repeats and transposes in linear time.
+    forward = scipy.sparse.coo_array((ones, (s, t)), shape=(vertices, vertices)).tocsr()
+    backward = forward.T.tocsr()
+    if np.array_equal(forward.indptr, backward.indptr) and np.array_equal(
+        forward.indices, backward.indices
+    ):
         return None
-    arc = int(np.setdiff1d(forward, backward, assume_unique=True)[0])
-    return arc >> 32, arc & INT32_MAX
+    forward.data[:] = backward.data[:] = 1  # repeats were added up, and may have come to nothing
+    alone = (forward - backward).tocoo()
+    first = int(np.argmax(alone.data > 0))
+    return int(alone.row[first]), int(alone.col[first])
+
+
+def _dense_pattern(matrix: Any) -> npt.NDArray[np.bool_]:
+    """Return where a dense matrix has an edge: not at zero, NaN, infinity or a masked entry."""
+    values = np.asarray(matrix)
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"a matrix must hold numbers, got {values.dtype}")
+    edges: npt.NDArray[np.bool_] = values != 0
+    if values.dtype.kind in "fc":
+        edges &= np.isfinite(values)
+    if isinstance(matrix, np.ma.MaskedArray):
+        edges &= ~np.ma.getmaskarray(matrix)
+    return edges
+
+
+def _refuse_mask(what: str, values: Any) -> None:
+    """Refuse a masked id or offset; an array without any is like another."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        first = int(np.argmax(np.ma.getmaskarray(values)))
+        raise ValueError(f"{what}[{first}] is masked: fill it or leave it out")

@@ -25,6 +25,7 @@ TRIANGLE_TAIL = {
     + b"".join(
         b"a %d %d 7\na %d %d 7\n" % (u, v, v, u) for u, v in ((2, 1), (3, 1), (3, 2), (4, 3))
     ),
+    "colouring": b"c myciel\np edge 4 4\ne 2 1\ne 3 1\ne 3 2\ne 4 3\n",
     "pace": b"c roads\np tw 4 4\n1 2\n1 3\n2 3\n3 4\n",
     "metis": b"% four\n4 4\n2 3\n1 3\n1 2 4\n3\n",
     "edgelist": b"# four\n0 1\n0\t2\n1 2\n2   3\n",
@@ -35,6 +36,7 @@ ARCS = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2)]
 EXTENSIONS = {
     "matrixmarket": ".mtx",
     "dimacs": ".gr",
+    "colouring": ".col",
     "pace": ".gr",
     "metis": ".graph",
     "edgelist": ".txt",

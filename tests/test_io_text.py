@@ -168,7 +168,7 @@ class TestEdgeList:
             (2, "expected two integer ids, got '1.5 2'", "0 1\n1.5 2\n"),
             (2, "expected two integer ids", "0 1\n1 99999999999999999999\n"),
             (3, "expected two vertices, got 'c' alone", "a b\nb c\nc\n"),
-            (1, "expected two vertices, got '0,1' alone", "0,1\n1,2\n"),
+            (2, "expected two vertices, got '1;2' alone", "a,1 b\n1;2\n"),
         ],
     )
     def test_faults_are_named_by_line(self, line, message, content, read) -> None:
@@ -253,7 +253,8 @@ class TestGr:
     @pytest.mark.parametrize(
         ("line", "message", "content"),
         [
-            (1, "not DIMACS 9", "p edge 3 2\n1 2\n2 3\n"),
+            (2, "expected 'e' and two integer ids", "p edge 3 2\n1 2\n2 3\n"),
+            (3, "expected 'a' and two integer ids", "p sp 3 2\na 1 2 4\n2 3 4\n"),
             (2, "expected 'p sp VERTICES EDGES', got 'p sp 3'", "c\np sp 3\na 1 2 1\n"),
             (1, "expected 'p tw VERTICES EDGES'", "p tw -3 2\n1 2\n"),
             (1, "2 edges declared, but 1 found", "p tw 3 2\n1 2\n"),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from persistent_bfs.cli.output import progress_bar
-from persistent_bfs.cli.program import bad_input
+from persistent_bfs.cli.program import bad_input, say
 from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS, ORDERS
 from persistent_bfs.device import DEVICES, SCHEDULES
 from persistent_bfs.peers import PeerMissing
@@ -100,6 +101,21 @@ class Numbers(click.ParamType[list[int]]):
         return sorted(set(map(int, numbers)))
 
 
+class Bytes(click.ParamType[int]):
+    """A number of bytes, perhaps in binary units: 500000000, 512M, 1.5G."""
+
+    name = "bytes"
+    UNITS: ClassVar = {unit: 1 << 10 * power for power, unit in enumerate(("", *"KMGT"))}
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the number."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(value).strip(), re.I)
+        size = int(float(match[1]) * self.UNITS[match[2].upper()]) if match else 0
+        if size < 1:
+            self.fail(f"{value!r} is no number of bytes, such as 500000000, 512M or 4G", param, ctx)
+        return size
+
+
 def options(*given: Option) -> Option:
     """Make several options one, listed in the order given."""
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(given), command)
@@ -167,9 +183,22 @@ graph_options = options(
         help="How to take the edges; default: as the format means them.",
     ),
     click.option("--symmetrize", is_flag=True, help="Add the opposite of every arc."),
-    click.option("--format", metavar="NAME", help="The file's format, where it does not tell."),
+    click.option(
+        "--format",
+        metavar="NAME",
+        help="The file's format, where neither content nor extension tell; GRAPH may be - for "
+        "standard input.",
+    ),
     click.option("--relabel", is_flag=True, help="Number an edge list's ids afresh."),
     click.option("--drop-zeros", is_flag=True, help="A matrix's stored zeros are no edges."),
+    click.option(
+        "--memory-limit",
+        type=Bytes(),
+        metavar="BYTES",
+        help="Memory that reading a file may take, such as 4G. Default: what is available; of it "
+        "at most 256M or 100 times a compressed file's size for its content, and 1G and 128 bytes "
+        "per byte of content for the graph.",
+    ),
     click.option("--graph-seed", type=AT_LEAST_0, help="Seed of a generated graph."),
 )
 
@@ -224,15 +253,18 @@ search_options = options(
 )
 
 
+READING = (
+    *("directed", "symmetrize", "format", "relabel", "drop_zeros", "memory_limit", "graph_seed"),
+)
+"""The options that say how to read a graph."""
+
+
 def takes_graph(command: Command) -> Command:
     """Give a command the graph and source that its options name, as ``graph`` and ``source``."""
 
     @functools.wraps(command)
     def with_graph(*, graph: str, source: str | None, **options: Any) -> Any:
-        how = {
-            name: options.pop(name)
-            for name in ("directed", "symmetrize", "format", "relabel", "drop_zeros", "graph_seed")
-        }
+        how = {name: options.pop(name) for name in READING}
         with bad_input():
             loaded = load_graph(graph, **how)
             vertex = choose_source(loaded, source)
@@ -244,6 +276,14 @@ def takes_graph(command: Command) -> Command:
 def choose_source(graph: Graph, source: str | None) -> int:
     """The vertex that ``--source`` names; the first of the largest degree for `MAX_DEGREE`."""
     if source is None:
+        if graph.arcs and not graph.degrees[0]:
+            name = "" if graph.labels is None else f" ({graph.label_of(0)!r})"
+            edges = "edges out" if graph.directed else "edges"
+            say(
+                "warning",
+                f"no --source given: the search begins at vertex 0{name}, which has no {edges}; "
+                f"--source {MAX_DEGREE} begins where most are",
+            )
         return 0
     if source == MAX_DEGREE:
         return int(graph.degrees.argmax())

@@ -2,6 +2,14 @@
 
 from persistent_bfs.io.formats import FORMATS, Format
 from persistent_bfs.io.reader import BUNDLED, read_graph
-from persistent_bfs.io.source import GraphFormatError, Progress
+from persistent_bfs.io.source import GraphFormatError, GraphFormatWarning, Progress
 
-__all__ = ["BUNDLED", "FORMATS", "Format", "GraphFormatError", "Progress", "read_graph"]
+__all__ = [
+    "BUNDLED",
+    "FORMATS",
+    "Format",
+    "GraphFormatError",
+    "GraphFormatWarning",
+    "Progress",
+    "read_graph",
+]

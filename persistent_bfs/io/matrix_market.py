@@ -2,7 +2,8 @@
 
 ``general`` is directed, entry (i, j) being the arc i -> j; the other symmetries are undirected, and
 SciPy mirrors the triangle that the file holds. A coordinate file's zeros are stored on purpose and
-so are edges, unless ``drop_zeros``; an array file writes every entry, so there zero means no edge.
+so are edges, unless ``drop_zeros``; an array file writes every entry, so there zero, NaN and
+infinity mean no edge.
 
 Source: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935, 1996.
 """
@@ -15,7 +16,7 @@ import re
 import scipy.io
 
 from persistent_bfs.graph import Graph
-from persistent_bfs.io.source import Options, Source
+from persistent_bfs.io.source import Options, Source, data_lines
 
 BANNER = "%%MatrixMarket matrix coordinate|array FIELD SYMMETRY"
 FIELDS = ("pattern", "integer", "unsigned-integer", "real", "double", "complex")
@@ -64,13 +65,27 @@ def read(source: Source, options: Options) -> Graph:
     # Every entry takes a line of at least two bytes: do not allocate what cannot be there.
     if 2 * declared > len(source.data) - lines.tell() + 1:
         _fail_short(source, declared, number)
+    if layout == "array":
+        # SciPy's parser writes beyond the array where a skew-symmetric file is too long.
+        values = [at for at, _ in data_lines(source.data) if at > number]
+        if len(values) > declared:
+            source.fail(f"more values than the {declared:,} declared", values[declared])
+        if len(values) < declared:
+            _fail_short(source, declared, number)
+    if (nul := source.data.find(b"\0")) >= 0:
+        source.fail("not text: a NUL character", source.data.count(b"\n", 0, nul) + 1)
+    stored = declared if symmetry == "general" else 2 * declared
+    # SciPy's own arrays: two ids and a number of 16 bytes an entry, twice while it mirrors.
+    source.reserve_graph(rows, stored, number, also=64 * stored)
 
     # SciPy gets a banner in its own spelling, and blank lines for the comments, so that the line
     # numbers in its errors are the file's. It need not negate or conjugate what it mirrors.
     mirrored = "symmetric" if layout == "coordinate" and symmetry != "general" else symmetry
     text = f"%%MatrixMarket matrix {layout} {field} {mirrored}" + "\n" * (number - 1)
     try:
-        body = io.BytesIO(text.encode() + source.data[start:])
+        # The line end, because SciPy's parser looks for one beyond the end of a wrong last line,
+        # as it does beyond a NUL.
+        body = io.BytesIO(text.encode() + source.data[start:] + b"\n")
         matrix = scipy.io.mmread(body, spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = re.fullmatch(r"Line (\d+): (.*)", str(error))
@@ -88,6 +103,7 @@ def read(source: Source, options: Options) -> Graph:
 
 
 def _fail_short(source: Source, declared: int, size_line: int) -> None:
-    lines = source.data.rstrip().split(b"\n")
-    found = sum(bool(line.strip()) for line in lines[size_line:])
-    source.fail(f"the file ends after {found:,} of {declared:,} declared entries", len(lines))
+    found, last = 0, size_line
+    for last, _ in data_lines(source.data):
+        found += last > size_line
+    source.fail(f"the file ends after {found:,} of {declared:,} declared entries", last)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.resources
+import operator
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from persistent_bfs.generate import DEFAULT_SEED, GENERATORS, generate, is_spec
 from persistent_bfs.graph import Graph
 from persistent_bfs.io.formats import detect, stem
-from persistent_bfs.io.source import Options, Progress, open_source
+from persistent_bfs.io.opening import STANDARD_INPUT, open_source
+from persistent_bfs.io.source import Options, Progress
 
 __all__ = ["BUNDLED", "read_graph"]
 
@@ -27,22 +30,26 @@ def read_graph(
     format: str | None = None,
     relabel: bool = False,
     seed: int | None = None,
+    memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Read a graph file, a bundled graph or a generator's spec.
 
-    The format is found by content first, extension second; gzip, xz and bzip2 by content alone.
+    The format is found by content first, extension second; gzip, xz, bzip2 and zstd by content
+    alone, as are tar and zip archives, of which the one graph is read. Other extensions, or none,
+    are read if the content proves its format: text of integer pairs does, names do not.
     Files are read anew at every call.
 
     Parameters
     ----------
     path_or_name : str or path
-        A file; or, as a ``str``, a name in :data:`BUNDLED` or a spec such as ``"grid:512x512"``.
+        A file or a pipe; or, as a ``str``, ``"-"`` for standard input, a name in :data:`BUNDLED`
+        or a spec such as ``"grid:512x512"``.
     directed : bool, optional
-        By default as the format means it: MatrixMarket ``general`` and DIMACS 9 are directed, its
-        other symmetries, METIS and PACE undirected, npz by its pattern, edge lists undirected.
-        True keeps the arcs of the file, an undirected format's in both directions; False reads
-        any file as undirected.
+        By default as the format means it: MatrixMarket ``general`` and DIMACS 9 are directed, the
+        other symmetries, METIS, PACE and DIMACS colouring undirected, npz by its pattern, edge
+        lists undirected. True keeps the arcs of the file, an undirected format's in both
+        directions; False reads any file as undirected.
     symmetrize : bool
         Make the result undirected whatever else is said.
     drop_zeros : bool
@@ -54,8 +61,14 @@ def read_graph(
         the old ones as labels: for negative ids and ids with large gaps.
     seed : int, optional
         Seed of a generated graph, if not the default one.
+    memory_limit : int, optional
+        The bytes that reading a file may take, its content included; what would take more, by the
+        sizes that it declares or as it expands, is refused before anything is allocated. By default
+        what is available; and at most 256 MiB of expanded content, or 100 times the compressed
+        size if that is more, and 1 GiB and 128 bytes per byte of content for the graph.
     progress : callable, optional
-        Called as ``progress(description, done_bytes, total_bytes)`` while the file is read.
+        Called as ``progress(description, done_bytes, total_bytes)`` while the file is read;
+        ``total_bytes`` is 0 if it is not known.
 
     Returns
     -------
@@ -65,13 +78,21 @@ def read_graph(
     Raises
     ------
     GraphFormatError
-        If the file is not a graph in its format, naming file and line.
+        If the file is not a graph in its format, naming file and line; if it needs more memory
+        than it may.
     ValueError
         If ``format`` or a spec is not known; if a ``format`` is given for a spec, or a ``seed``
-        for anything else.
+        for anything else; if the path is a URL.
     OSError
         If there is no such file or it cannot be read.
+
+    Warns
+    -----
+    GraphFormatWarning
+        If the header of an edge list was passed over.
     """
+    if memory_limit is not None:
+        memory_limit = _positive("memory_limit", memory_limit)
     if isinstance(path_or_name, str) and is_spec(path_or_name):
         if format is not None:
             raise ValueError(f"a format is for files, and {path_or_name!r} is generated")
@@ -80,14 +101,14 @@ def read_graph(
         raise ValueError(f"a seed is for generated graphs, and {str(path_or_name)!r} is none")
     else:
         path = _find(path_or_name)
-        source = open_source(path, progress)
+        source = open_source(path, progress, memory_limit)
         reader = detect(source, format)
         if progress:
             progress(f"parsing {path.name}", 0, len(source.data))
-        graph = reader.read(source, Options(directed, drop_zeros, relabel))
+        graph = reader.read(source, Options(directed, drop_zeros, relabel, format is not None))
         if progress:
             progress(f"parsing {path.name}", len(source.data), len(source.data))
-        graph = replace(graph, name=stem(path.name)[0])
+        graph = replace(graph, name=stem(source.path.name)[0].strip("<>"))
     if graph.directed and (symmetrize or directed is False):
         return graph.symmetrized()
     if directed and not (graph.directed or symmetrize):
@@ -99,6 +120,10 @@ def _find(path_or_name: str | os.PathLike[str]) -> Path:
     if isinstance(path_or_name, str) and path_or_name in BUNDLED:
         # Not zipped: setuptools installs packages as files.
         return Path(str(importlib.resources.files("persistent_bfs.data"))) / BUNDLED[path_or_name]
+    if path_or_name == "-":
+        return STANDARD_INPUT
+    if isinstance(path_or_name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path_or_name):
+        raise ValueError(f"{path_or_name!r} is a URL, and only files are read: download it first")
     path = Path(path_or_name)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a graph file")
@@ -106,3 +131,15 @@ def _find(path_or_name: str | os.PathLike[str]) -> Path:
         known = ", ".join([*BUNDLED, *(row.usage for row in GENERATORS.values())])
         raise FileNotFoundError(f"no file {str(path)!r}, nor any of: {known}")
     return path
+
+
+def _positive(argument: str, value: int) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{argument} must be an integer, got {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{argument} must be at least 1, got {number}")
+    return number

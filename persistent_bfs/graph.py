@@ -205,7 +205,7 @@ class Graph:
         degrees.flags.writeable = False
         return degrees
 
-    @property
+    @cached_property
     def max_degree(self) -> int:
         """The largest out-degree."""
         return int(self.degrees.max())

@@ -181,8 +181,10 @@ def measure(
     device: list[float] = []
     wall: list[float] = []
     assert session.device is not None
+    assert session.stream is not None
     with l2_state(session.device, session.stream, l2) as prepare:
         for done in range(repeat):
+            del result  # or the next search would first move its answer out of the way, through L2
             prepare()
             result = session.run(source, max_depth=max_depth)
             assert result.device_ms is not None

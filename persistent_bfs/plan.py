@@ -80,10 +80,17 @@ def choose_engine(engine: str, device: Device) -> tuple[str, str]:
     return engine, ""
 
 
-def choose_advance(advance: str, direction: str) -> tuple[str, str]:
+def choose_advance(advance: str, direction: str, graph: Graph) -> tuple[str, str]:
     """The mapping that ``auto`` (or a name) means with ``direction``, and why (may be empty)."""
     if advance == "auto" and direction == "pull":
         return "thread", "thread mapping: the one that pull combines with"
+    uneven = graph.max_degree > EVEN_DEGREE
+    if advance == "auto" and direction == "push" and uneven and graph.arcs > MAX_COUNTED_ARCS:
+        return (
+            "bucketed",
+            f"bucketed mapping: {graph.arcs:,} arcs are more than a frontier's counter holds, and "
+            "this mapping needs none",
+        )
     return advance, ""
 
 
@@ -143,10 +150,10 @@ def configure(
     return Config(
         engine=engine,
         tier=tier,
-        advance=choose_advance(advance, direction)[0],
+        advance=choose_advance(advance, direction, graph)[0],
         direction=direction,
         offset_bits=graph.row_offsets.dtype.itemsize * 8,
-        even_degrees=graph.max_degree <= EVEN_DEGREE or graph.arcs > MAX_COUNTED_ARCS,
+        even_degrees=graph.max_degree <= EVEN_DEGREE,
         block_threads=block_threads,
         **choices,
     )
@@ -213,7 +220,7 @@ def plans(
     """
     name, why = choose_engine(engine, device)
     names = [name]
-    if engine == AUTO and not TIERS[wanted.tier].exists:
+    if engine == AUTO and not TIERS[wanted.tier].exists and wishes.blocks is None:
         names += _stand_ins(name, device.info)
     free_direction = (
         wishes.direction is None
@@ -221,19 +228,13 @@ def plans(
         and engine == wishes.advance == AUTO
         and wishes.tiers.strip() in (AUTO, NONE)
     )
-    mapping = choose_advance(wishes.advance, wanted.direction)[1]
-    counted = ""
-    if wishes.advance == AUTO and graph.arcs > MAX_COUNTED_ARCS:
-        counted = (
-            f"the mapping goes by the frontier's vertices alone: {graph.arcs:,} arcs are more than "
-            f"the {MAX_COUNTED_ARCS:,} that are counted"
-        )
+    mapping = choose_advance(wishes.advance, wanted.direction, graph)[1]
     tried: set[Config] = set()
     for number, each in enumerate(names):
         config = wanted.with_(engine=each)
         if number and wishes.block_threads is None:
             config = config.with_(block_threads=ENGINES[each].block_threads)
-        told = tuple(filter(None, (why if not number else "", mapping, counted)))
+        told = tuple(filter(None, (why if not number else "", mapping)))
         for directed, of_direction in _directions(graph, config, free_direction, device):
             for tiered, of_tier in _tiers(graph, directed, wishes, device):
                 if tiered not in tried:

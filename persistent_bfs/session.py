@@ -130,7 +130,7 @@ class BFS:
         **choices: Unpack[Choices],
     ) -> None:
         # All that can be wrong with the arguments is found before a device is opened.
-        self.graph = graph = graph if isinstance(graph, Graph) else Graph.of(graph)
+        self.graph = graph = Graph.of(graph)
         self._options = wishes = Options.of(options, choices)
         self._engine_asked = check_engine(engine)
         self.time_limit = time_limit
@@ -261,8 +261,9 @@ class BFS:
 
         Parameters
         ----------
-        source : int
-            A vertex id, any integer type.
+        source : int, or a node of the graph
+            A vertex id, any integer type; where the graph has nodes (as one that was made of a
+            NetworkX graph may have), one of them.
         max_depth : int, optional
             The largest distance to look for; vertices farther away stay at -1.
 
@@ -284,7 +285,10 @@ class BFS:
         DeviceError
             The device failed.
         """
-        source = self.graph.check_source(source)
+        source = _vertex(self.graph, source)
+        return self._run(source, max_depth)
+
+    def _run(self, source: int, max_depth: int | None) -> BFSResult:
         limit = _check_depth(max_depth)
         if self._closed:
             raise ValueError("this session is closed")
@@ -371,7 +375,7 @@ class BFS:
 
     def _run_reference(self, source: int, start: int, max_depth: int) -> BFSResult:
         started = time.perf_counter()
-        found = bfs_reference(self._searched, start, max_depth)
+        found = bfs_reference(self._searched, start, max_depth, time_limit=self.time_limit)
         wall_ms = (time.perf_counter() - started) * 1e3
         sizes = found.frontier_sizes
         trace = None
@@ -459,6 +463,10 @@ def _order_of(graph: Graph, reorder: object) -> str:
     return check_order(reorder)
 
 
+def _vertex(graph: Graph, source: Any) -> int:
+    return graph.check_source(source) if graph.nodes is None else graph.vertex_of(source)
+
+
 def _check_depth(max_depth: int | None) -> int:
     if max_depth is None:
         return layout.NO_DEPTH_LIMIT
@@ -517,8 +525,8 @@ def bfs(
     >>> result.distances.tolist(), result.levels, result.reached
     ([0, 1, 1, 1], 2, 4)
     """
-    graph = graph if isinstance(graph, Graph) else Graph.of(graph)
-    graph.check_source(source)
+    graph = Graph.of(graph)
+    source = _vertex(graph, source)
     _check_depth(max_depth)
     with BFS(
         graph,
@@ -529,4 +537,4 @@ def bfs(
         options=options,
         **choices,
     ) as search:
-        return search.run(source, max_depth=max_depth)
+        return search._run(source, max_depth)

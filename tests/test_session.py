@@ -499,8 +499,26 @@ def test_the_automatic_mapping_counts_edges_only_where_degrees_are_large() -> No
         with BFS(read_graph(spec), device="emulated", advance="auto") as search:
             assert search.config.counts_edges == counts
             assert find_problem(search.graph, search.run(0)) is None
-    assert choose_advance("auto", "push") == ("auto", "")
-    assert choose_advance("auto", "pull")[0] == "thread"
+    hub = read_graph("star:90")
+    assert choose_advance("auto", "push", hub) == ("auto", "")
+    assert choose_advance("auto", "pull", hub)[0] == "thread"
+
+
+@needs_emulation
+def test_more_arcs_than_are_counted_are_searched_without_counting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("plan", "engines.base"):
+        monkeypatch.setattr(f"persistent_bfs.{module}.MAX_COUNTED_ARCS", 100)
+    for name, advance in (("star:90", "bucketed"), ("grid:9x9", "auto")):
+        graph = read_graph(name)
+        assert graph.arcs > 100
+        with BFS(graph, device="emulated") as search:
+            assert (search.config.advance, search.config.counts_edges) == (advance, False)
+            assert ("more than a frontier's counter holds" in search.reason) == (name == "star:90")
+            assert find_problem(graph, search.run(5)) is None
+        with pytest.raises(DeviceError, match="a frontier's edges are counted in 32 bits"):
+            BFS(graph, device="emulated", advance="edge")
 
 
 def test_what_was_chosen_and_why_is_in_the_result() -> None:

@@ -24,6 +24,7 @@ from persistent_bfs.device.base import (
     HostArray,
     KernelArguments,
     LaunchShape,
+    LaunchTooLarge,
     RepeatedDiscovery,
     SearchTimeout,
     Stream,
@@ -35,6 +36,8 @@ from persistent_bfs.watchdog import SECONDS_BETWEEN_BARKS, Watchdog
 
 MAX_COUNTED_ARCS = 2**32 - 1  # a frontier's edges are the high half of its 64-bit count
 MAX_QUEUE = 2**31 - 1
+MOST_THREADS = 2**31 - 1  # of a grid: its kernels count strides in 32 bits
+MAX_DEGREE = 2**31 - 2**20  # an arc's place in its row, and a stride beyond it, are int
 LIKELY_ARCS = 1 << 20  # arcs that `likely_parents` looks at together
 STOP_IN_STATE = layout.SEARCH_STATE.fields["stop"][1]  # type: ignore[index]
 
@@ -218,6 +221,11 @@ class Engine(ABC):
             self.program[kernel], threads, shared_bytes, cluster
         )
         if self.options.blocks is not None:
+            if self.options.blocks > MOST_THREADS // threads:
+                raise LaunchTooLarge(
+                    f"kernel {kernel}: {self.options.blocks:,} blocks of {threads} threads asked "
+                    f"for; a grid has {MOST_THREADS:,} threads at most"
+                )
             return LaunchShape(self.options.blocks, threads, shared_bytes, cluster)
         useful = self.workspace["col_indices"].count // (threads * ARCS_PER_THREAD)
         blocks = min(limit, max(self.device.info.multiprocessors, useful))
@@ -230,7 +238,9 @@ class Engine(ABC):
             return self.grid(kernel)
         threads = self.config.block_threads
         lanes = threads if lanes == A_BLOCK else lanes
-        return LaunchShape(-(-frontier_size * lanes // threads), threads)
+        # Strides are counted in 32 bits without a sign.
+        blocks = min(-(-frontier_size * lanes // threads), MOST_THREADS // threads)
+        return LaunchShape(blocks, threads)
 
     @property
     def levels_per_launch(self) -> int:
@@ -423,6 +433,10 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             f"{config.advance} mapping, {config.direction}: a frontier's edges are counted in 32 "
             f"bits, and the graph has {graph.arcs:,} arcs; use the thread or warp mapping, push "
             "and the warp append"
+        )
+    if graph.max_degree >= MAX_DEGREE:
+        raise DeviceError(
+            f"a vertex has {graph.max_degree:,} arcs; kernels take fewer than {MAX_DEGREE:,}"
         )
     if config.padded and graph.arcs >= MAX_QUEUE:
         raise DeviceError(

@@ -182,11 +182,11 @@ def test_a_program_that_leaves_a_session_behind_ends_cleanly(where: str, name: s
     program, code, last = PROGRAMS[name]
     returned, out, error = run(program, where)
     assert (returned, out) == (code, ""), error
-    assert (error.splitlines() or [""])[-1] == last
-    if not last:
-        assert error == ""
-    else:
+    if last:
+        assert error.splitlines()[-1] == last
         assert error.count("Traceback") == 1
+    else:
+        assert error == ""
 
 
 @pytest.mark.cuda

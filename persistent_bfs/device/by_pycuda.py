@@ -26,6 +26,7 @@ from persistent_bfs.device.driver import (
     allocate_directly,
     bindings,
     check,
+    failure,
     free_directly,
     never_destroy,
 )
@@ -62,8 +63,13 @@ class PycudaDriver(Driver):
         try:
             yield
         except self._pycuda.Error as error:
-            check(self._cu.cuCtxSynchronize(), call)  # answers a sticky error again
-            raise DeviceError(f"{call}: {error}") from None
+            raise self._named(call, error) from None
+
+    def _named(self, call: str, error: Exception) -> DeviceError:
+        answer = self._cu.cuCtxSynchronize()  # tells of a sticky error again
+        if answer[0].value:
+            return failure(answer[0], call)
+        return DeviceError(f"{call}: {error}")
 
     def _enter(self) -> None:
         check(self._cu.cuCtxPushCurrent(self._handle), "cuCtxPushCurrent")
@@ -157,8 +163,10 @@ class PycudaDriver(Driver):
 
     def record_event(self, event: Any, stream: Any) -> None:
         """As `Driver.record_event`."""
-        with self._checked("Event.record"):
+        try:  # at every search, and the device waits for what comes after
             event[0].record(stream[0])
+        except self._pycuda.Error as error:
+            raise self._named("Event.record", error) from None
 
     def elapsed_ms(self, start: Any, end: Any) -> float:
         """As `Driver.elapsed_ms`."""

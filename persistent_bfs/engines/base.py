@@ -138,10 +138,10 @@ class Engine(ABC):
             The time was up, and they have not: `is_running` tells so.
         """
         self._is_end_marked = self.is_running = False
-        self._begin = self.stream.record(self._begin)
         try:
             with Watchdog(self.device, self.stop, time_limit) as self.watchdog:
                 self.stream.patience = self._lose_patience
+                self._begin = self.stream.record(self._begin)  # as late: the device waits meanwhile
                 outcome = self.search(source, max_depth)
         except DeviceBusy:
             self.is_running = True

@@ -6,10 +6,13 @@ closed by its finaliser, in whichever thread that runs.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
+import weakref
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
 from persistent_bfs.answer import Answer, MapBack, Shelf
 from persistent_bfs.config import Config
@@ -71,6 +74,8 @@ class ResidentSearch:
             except BaseException:
                 self.workspace.free()
                 raise
+        _open.add(self)
+        _close_all_at_exit()
         names = ("distances", "predecessors") if config.predecessors else ("distances",)
         buffers = {name: self.workspace[name] for name in names}
         self._shelf = Shelf(device, self.stream, buffers, self.lock, map_back)
@@ -114,7 +119,7 @@ class ResidentSearch:
             return Found(outcome, answer, launches, host_syncs, device_ms, wall_ms, counts, records)
 
     def close_at_exit(self) -> None:
-        """As `close`, where the interpreter ends and waits for no other thread.
+        """As `close`, before the interpreter ends, which waits for no other thread.
 
         One that searches in a loop waits until the process is over, as daemon threads do.
         """
@@ -148,3 +153,20 @@ class ResidentSearch:
     def _free(self) -> None:
         self.engine.close()
         self.workspace.free()
+
+
+_open: weakref.WeakSet[ResidentSearch] = weakref.WeakSet()
+
+
+@cache
+def _close_all_at_exit() -> None:
+    """Close what is open when the interpreter ends, before anything of it is given back.
+
+    Called when the first is open: what is registered last is called first, and finalisers were
+    registered when the device was opened.
+    """
+    def close_all() -> None:
+        for resident in tuple(_open):
+            resident.close_at_exit()
+
+    atexit.register(close_all)

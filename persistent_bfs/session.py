@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import operator
 import os
-import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -234,7 +232,6 @@ class BFS:
         self.config = config
         owned = device if self._owns_device else None
         self._finalizer = weakref.finalize(self, _close, self._resident, owned)
-        _hear_of_exit()
 
     @property
     def stream(self) -> Stream | None:
@@ -434,24 +431,9 @@ def _map_back(relabelling: Relabelling, name: str, found: Vertices) -> Vertices:
 
 
 def _close(resident: ResidentSearch, owned: Device | None) -> None:
-    if _exiting.is_set():
-        resident.close_at_exit()
-    else:
-        resident.close()
+    resident.close()
     if owned is not None:
         owned.close()
-
-
-_exiting = threading.Event()
-
-
-@cache
-def _hear_of_exit() -> None:
-    """Know it when finalisers run because the interpreter ends.
-
-    Called after the first of them was made: what is registered last is called first.
-    """
-    atexit.register(_exiting.set)
 
 
 def _order_of(graph: Graph, reorder: object) -> str:

@@ -39,7 +39,9 @@ from persistent_bfs.io.source import (
 )
 
 INTEGER = re.compile(rb"\s*\"?[+-]?\d+\"?\s*")
-NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.I)
+NUMBER = re.compile(
+    rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.I
+)
 PLAIN_LINE = re.compile(rb"\s*\"?\d+\"?(?:[ \t]+|\s*[,;]\s*)\"?\d+\"?(?:[\s,;].*)?", re.DOTALL)
 TRAILING_COMMENT = re.compile(rb"[#%][^\n]*")
 HEADINGS = {

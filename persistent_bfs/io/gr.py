@@ -51,7 +51,7 @@ P_LINE = re.compile(rb"(?m)^[ \t]*p[ \t]+(\w+)([^\n]*)")
 
 def looks_like(head: bytes, problems: tuple[bytes, ...]) -> bool:
     """Whether the first line that is no ``c`` comment is a ``p`` line of one of the problems."""
-    match = re.match(rb"(?:[ \t]*(?:c[^\n]*)?\r?\n)*[ \t]*p[ \t]+(\w+)", head)
+    match = re.match(rb"(?:[ \t\r]*(?:c[^\n]*)?\n)*[ \t]*p[ \t]+(\w+)", head)
     return match is not None and match[1] in problems
 
 

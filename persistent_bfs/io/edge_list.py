@@ -290,7 +290,7 @@ def _by_blanks(source: Source, text: str) -> Iterator[tuple[int, str, str]]:
         words = line.split(maxsplit=2)
         if not words:
             continue
-        if len(words) == 1:
+        if len(words) == 1 or words[1].startswith(("#", "%")):
             source.fail(f"expected two vertices, got {words[0]!r} alone", number)
         if first and _is_heading(words):
             first = False

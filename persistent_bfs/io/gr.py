@@ -99,8 +99,9 @@ def _read(source: Source, problem: Problem) -> Graph:
     ends = source.integers(body, (0, 1), what)
     if letter and len(ends) != lettered:
         begun = re.compile(rb"\s*" + letter + rb"\s")
-        lines = (n for n, line in data_lines(data) if n > number and not begun.match(line))
-        source.fail(f"expected {what}", next(lines, None))
+        lines = ((n, x) for n, x in data_lines(data) if n > number and not begun.match(x))
+        at, line = next(lines, (number, b""))
+        source.fail(f"expected {what}, got {quote(line)}", at)
     bad = ((ends < 1) | (ends > vertices)).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))

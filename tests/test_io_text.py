@@ -168,7 +168,7 @@ class TestEdgeList:
             (2, "expected two integer ids, got '1.5 2'", "0 1\n1.5 2\n"),
             (2, "expected two integer ids", "0 1\n1 99999999999999999999\n"),
             (3, "expected two vertices, got 'c' alone", "a b\nb c\nc\n"),
-            (2, "expected two vertices, got '1;2' alone", "a,1 b\n1;2\n"),
+            (2, "expected two vertices, got '1;2' alone", "a b\n1;2\n"),
         ],
     )
     def test_faults_are_named_by_line(self, line, message, content, read) -> None:

@@ -21,7 +21,7 @@ import io
 import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,10 @@ from persistent_bfs.io.source import (
 )
 
 INTEGER = re.compile(rb"\s*\"?[+-]?\d+\"?\s*")
-NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.I)
-PLAIN_LINE = re.compile(rb"\s*\"?\d+\"?(?:[ \t]+|\s*[,;]\s*)\"?\d+\"?(?:[\s,;].*)?", re.DOTALL)
+NUMBER = re.compile(
+    rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.I
+)
+PLAIN_LINE = re.compile(rb"\s*\"?-?\d+\"?(?:[ \t]+|\s*[,;]\s*)\"?-?\d+\"?(?:[\s,;].*)?", re.DOTALL)
 TRAILING_COMMENT = re.compile(rb"[#%][^\n]*")
 HEADINGS = {
     ("source", "target"),
@@ -288,8 +290,8 @@ def _by_blanks(source: Source, text: str) -> Iterator[tuple[int, str, str]]:
         words = line.split(maxsplit=2)
         if not words:
             continue
-        if len(words) == 1:
-            source.fail(f"expected two vertices, got {words[0]!r} alone", number)
+        if len(words) == 1 or words[1].startswith(("#", "%")):
+            _fail_alone(source, text, words[0], number)
         if first and _is_heading(words):
             first = False
             _check_heading(source, line.split(), number)
@@ -302,6 +304,19 @@ def _by_blanks(source: Source, text: str) -> Iterator[tuple[int, str, str]]:
                 number,
             )
         yield number, words[0], words[1]
+
+
+def _fail_alone(source: Source, text: str, word: str, number: int) -> NoReturn:
+    """Refuse a line of one word; if a mark is in it, name the line that lacks that mark."""
+    for mark in "\t;,":
+        if mark in word:
+            for at, line in enumerate(io.StringIO(text), 1):
+                if line.strip() and mark not in line.strip():
+                    if at < number:
+                        break
+                    shown = quote(line.encode())
+                    source.fail(f"expected {mark!r} between two vertices, got {shown}", at)
+    source.fail(f"expected two vertices, got {word!r} alone", number)
 
 
 def _are_attributes(rest: str) -> bool:

@@ -21,8 +21,8 @@ def _by_networkx(function: str) -> str:
 
 
 DECOMPRESS = "decompress it first"
-# Only line ends end a line in these patterns, so that each line is matched in one way.
-HASHES = rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*"
+# Each line is matched in one way: a pattern that lets two of its parts take a CR takes for ever.
+HASHES = rb"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*"
 XML = rb"\s*(?:<[?!][^>]*>\s*)*"
 
 BINARY = (
@@ -53,18 +53,18 @@ TEXT = (
     ("a list of Python's or Lisp's", rb"\s*\(", "build it with Graph.from_edges"),
     (
         "GML",
-        rb"(?:[ \t]*(?:(?:creator|version|comment|#)[^\n]*)?\r?\n)*[ \t]*graph\s*\[",
+        rb"(?:[ \t\r]*(?:(?:creator|version|comment|#)[^\n]*)?\n)*[ \t]*graph\s*\[",
         _by_networkx("read_gml"),
     ),
     (
         "Pajek",
-        rb"(?:[ \t]*(?:%[^\n]*)?\r?\n)*[ \t]*"
+        rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*[ \t]*"
         rb"\*(?:network|vertices|arcs|edges|arcslist|edgeslist|matrix|partition|vector)\b",
         _by_networkx("read_pajek"),
     ),
     (
         "DOT (Graphviz)",
-        rb"(?:[ \t]*(?:(?://|#|/\*)[^\n]*)?\r?\n)*[ \t]*(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
+        rb"(?:[ \t\r]*(?:(?://|#|/\*)[^\n]*)?\n)*[ \t]*(?:strict\s+)?(?:di)?graph\b[^\[{]*\{",
         _by_networkx("nx_agraph.read_dot"),
     ),
     ("LEDA", HASHES + rb"LEDA\.GRAPH", _by_networkx("read_leda")),
@@ -76,7 +76,7 @@ FORMATS = tuple(
     Foreign(name, re.compile(begins, re.IGNORECASE), remedy)
     for name, begins, remedy in (*BINARY, *TEXT)
 )
-DIMACS = re.compile(rb"(?:[ \t]*(?:c\b[^\n]*)?\r?\n)*[ \t]*p[ \t]+([a-z]+)[ \t]+[^\n]*\d")
+DIMACS = re.compile(rb"(?:[ \t\r]*(?:c\b[^\n]*)?\n)*[ \t]*p[ \t]+([a-z]+)[ \t][^\n]*\d")
 PROBLEMS = {
     b"cnf": "a formula, not a graph",
     b"sat": "a formula, not a graph",

@@ -51,7 +51,7 @@ P_LINE = re.compile(rb"(?m)^[ \t]*p[ \t]+(\w+)([^\n]*)")
 
 def looks_like(head: bytes, problems: tuple[bytes, ...]) -> bool:
     """Whether the first line that is no ``c`` comment is a ``p`` line of one of the problems."""
-    match = re.match(rb"(?:[ \t]*(?:c[^\n]*)?\r?\n)*[ \t]*p[ \t]+(\w+)", head)
+    match = re.match(rb"(?:[ \t\r]*(?:c[^\n]*)?\n)*[ \t]*p[ \t]+(\w+)", head)
     return match is not None and match[1] in problems
 
 
@@ -99,8 +99,9 @@ def _read(source: Source, problem: Problem) -> Graph:
     ends = source.integers(body, (0, 1), what)
     if letter and len(ends) != lettered:
         begun = re.compile(rb"\s*" + letter + rb"\s")
-        lines = (n for n, line in data_lines(data) if n > number and not begun.match(line))
-        source.fail(f"expected {what}", next(lines, None))
+        lines = ((n, x) for n, x in data_lines(data) if n > number and not begun.match(x))
+        at, line = next(lines, (number, b""))
+        source.fail(f"expected {what}, got {quote(line)}", at)
     bad = ((ends < 1) | (ends > vertices)).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))

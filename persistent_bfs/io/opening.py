@@ -262,6 +262,11 @@ def _read(file: IO[bytes], limits: Expansion, progress: Progress | None, total: 
     except DAMAGE as error:
         if compression is None:
             raise
+        if isinstance(error, lzma.LZMAError) and "usage limit" in str(error):
+            limits.fail(
+                f"decompressing takes more than the {limits.window():,} bytes of memory that it "
+                "may; memory_limit=BYTES (--memory-limit) sets another limit"
+            )
         limits.fail(f"{kind} data damaged or cut short: {error}")
     return content.getvalue()
 

@@ -102,6 +102,7 @@ def read_graph(
     else:
         path = _find(path_or_name)
         source = open_source(path, progress, memory_limit)
+        source.reserve(0, f"{len(source.data):,} bytes of content and copies of them")
         reader = detect(source, format)
         if progress:
             progress(f"parsing {path.name}", 0, len(source.data))

@@ -37,6 +37,10 @@ GRAPH_BYTES = (32, 96)
 """Upper bounds on what building a graph from its edges takes, per vertex and per edge."""
 
 
+NO_BLANKS = bytes.maketrans(b"\x1c\x1d\x1e\x1f\x85\xa0", b"??????")
+"""Makes bytes that are blanks to NumPy, and to nothing else here, no blanks."""
+
+
 class GraphFormatError(ValueError):
     """A file that is not the graph it should be; the message names the file and the line."""
 
@@ -151,12 +155,14 @@ class Source(NamedTuple):
             return np.zeros((0, len(columns)), np.int64)
         rows = body.count(b"\n") + 1
         self.reserve(table_bytes(rows, len(columns), longest_line(body)), f"{rows:,} lines")
+        odd = not body.isascii() or any(blank in body for blank in b"\x1c\x1d\x1e\x1f")
+        text = body.translate(NO_BLANKS) if odd else body
         try:
             with warnings.catch_warnings():
                 # NumPy 1 reads 1.5 as the integer 1 and only warns.
                 warnings.simplefilter("error", DeprecationWarning)
                 return np.loadtxt(
-                    io.BytesIO(body),
+                    io.BytesIO(text),
                     dtype=np.int64,
                     comments=None,
                     delimiter=delimiter,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         SearchTimeout,
     )
     from persistent_bfs.graph import Graph
-    from persistent_bfs.io import GraphFormatError, read_graph
+    from persistent_bfs.io import GraphFormatError, GraphFormatWarning, read_graph
     from persistent_bfs.options import Options
     from persistent_bfs.reference import WrongAnswer
     from persistent_bfs.result import BFSResult, Counters, LevelTrace
@@ -62,7 +62,7 @@ _MODULES = {
         "SearchTimeout",
     ),
     "graph": ("Graph",),
-    "io": ("GraphFormatError", "read_graph"),
+    "io": ("GraphFormatError", "GraphFormatWarning", "read_graph"),
     "options": ("Options",),
     "reference": ("WrongAnswer",),
     "result": ("BFSResult", "Counters", "LevelTrace"),
@@ -90,6 +90,7 @@ __all__ = [
     "DeviceUnavailable",
     "Graph",
     "GraphFormatError",
+    "GraphFormatWarning",
     "LevelTrace",
     "Options",
     "SearchTimeout",

@@ -258,9 +258,9 @@ class BFS:
 
         Parameters
         ----------
-        source : int, or a node of the graph
-            A vertex id, any integer type; where the graph has nodes (as one that was made of a
-            NetworkX graph may have), one of them.
+        source : int, or what the graph calls a vertex
+            A vertex id, any integer type; a label, where the graph has labels; where it has nodes
+            (as one that was made of a NetworkX graph may have), one of them.
         max_depth : int, optional
             The largest distance to look for; vertices farther away stay at -1.
 
@@ -446,7 +446,8 @@ def _order_of(graph: Graph, reorder: object) -> str:
 
 
 def _vertex(graph: Graph, source: Any) -> int:
-    return graph.check_source(source) if graph.nodes is None else graph.vertex_of(source)
+    named = graph.nodes is not None or (graph.labels is not None and isinstance(source, str))
+    return graph.vertex_of(source) if named else graph.check_source(source)
 
 
 def _check_depth(max_depth: int | None) -> int:

@@ -160,6 +160,32 @@ BESIDE: dict[str, str] = {
 }
 
 
+# The context is lost: whoever comes after is told so, and nothing else goes wrong.
+LOST = """
+from persistent_bfs import DeviceLost
+import pytest
+healthy, kept = session(), session(predecessors=True)
+unseen = kept.run(3)
+search = session(engine="host_batched")
+search._resident.workspace.parameters.col_indices = 64
+with pytest.raises(DeviceLost, match="CUDA_ERROR_ILLEGAL_ADDRESS.*start a new process"):
+    search.run(0)
+search.close()
+for again in (lambda: healthy.run(0), session, lambda: bfs(graph, 0, device=device)):
+    with pytest.raises(DeviceLost, match="lost its context"):
+        again()
+assert unseen.depth == 45
+with pytest.raises(Exception, match="gone|lost its context"):
+    unseen.distances
+healthy.close()
+"""
+
+
+@pytest.mark.cuda
+def test_a_program_whose_context_is_lost_is_told_so_and_ends_cleanly() -> None:
+    assert run(LOST, "cuda") == (0, "", "")
+
+
 def run(program: str, device: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PRELUDE + program, device],

@@ -551,6 +551,19 @@ def test_a_forked_process_is_told_to_spawn() -> None:
 
 
 @pytest.mark.cuda
+def test_a_small_session_takes_no_shared_memory_from_a_large_one() -> None:
+    large, small = read_graph("path:900000"), read_graph("path:3000")
+    with BFS(large, device="cuda", tiers="block") as first:
+        assert first.run(0, max_depth=40).reached == 41
+        with BFS(small, device="cuda", tiers="block", predecessors=False) as second:
+            assert first.config == second.config  # one kernel
+            assert second.run(0).reached == 3000
+            assert first.run(9, max_depth=40).reached == 50
+        with BFS(large, device="cuda", tiers="block") as third:
+            assert third.run(0, max_depth=4).reached == 5
+
+
+@pytest.mark.cuda
 def test_pytorch_in_the_same_process_still_works() -> None:
     torch = pytest.importorskip("torch")
     before = torch.arange(10, device="cuda").sum().item()

@@ -58,3 +58,20 @@ def test_no_block_hears_of_another_search(engine: str) -> None:
             np.testing.assert_array_equal(search.run(source).distances, expected)
             within = np.where(expected > limit, -1, expected)
             np.testing.assert_array_equal(search.run(source, max_depth=limit).distances, within)
+
+
+def test_threads_that_share_a_session_get_their_own_answers() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    graph = read_graph("grid:300x300")
+    ids = np.arange(graph.vertices)
+    with BFS(graph, device="cuda", predecessors=True) as search:
+
+        def is_wrong(source: int) -> bool:
+            result = search.run(source)
+            right = abs(ids // 300 - source // 300) + abs(ids % 300 - source % 300)
+            return result.source != source or not np.array_equal(result.distances, right)
+
+        sources = np.random.default_rng(16).integers(0, graph.vertices, 400).tolist()
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(is_wrong, sources)) == 0

@@ -99,8 +99,8 @@ __device__ __forceinline__ void wait_for_grid_in_front() {
 // the launch was not cooperative there is no such word, and the kernel is ended.
 //
 // Cost: one atomic per block in L2, and the polling of one word there. Source: cooperative groups'
-// barrier of a grid, which NVRTC without the toolkit's headers does not have; ours are of one
-// dimension.
+// barrier of a grid, which needs the toolkit's headers. It is theirs to the instruction: that no
+// launch here has more than one dimension is left out of it, since it costs registers.
 __device__ __forceinline__ void grid_barrier() {
   unsigned low, high;
   asm("mov.u32 %0, %%envreg2;" : "=r"(low));
@@ -109,11 +109,13 @@ __device__ __forceinline__ void grid_barrier() {
   if (workspace == 0) __trap();
   auto* const arrived = reinterpret_cast<unsigned*>(workspace) + 1;
   __barrier_sync(0);
-  if (threadIdx.x == 0) {
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+    const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+    const bool first = blockIdx.x + blockIdx.y + blockIdx.z == 0;
     unsigned before, now;
     asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
                  : "=r"(before)
-                 : "l"(arrived), "r"(blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u)
+                 : "l"(arrived), "r"(first ? 0x80000000u - (blocks - 1) : 1u)
                  : "memory");
     do {
       asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");

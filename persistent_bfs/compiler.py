@@ -35,6 +35,8 @@ from persistent_bfs.config import Config
 from persistent_bfs.nvrtc import find_nvrtc
 from persistent_bfs.stub import render_stub, stub_name
 from persistent_bfs.toolchain import (
+    INSTALL,
+    OLDEST_ARCHITECTURE,
     CompileError,
     Compiler,
     find_host_compiler,
@@ -250,11 +252,8 @@ def _choose(architecture: str | None) -> tuple[str, Compiler, str]:
         try:
             found = row.find()
             known = row.architectures(found)
-            return (
-                kind,
-                found,
-                target(architecture or f"sm_{known[-1] if known else 75}", known, found),
-            )
+            newest = f"sm_{max(known, default=OLDEST_ARCHITECTURE)}"
+            return kind, found, target(architecture or newest, known, found)
         except CompileError as error:
             problems.append(str(error))
     raise CompileError("; ".join(problems))

@@ -542,6 +542,10 @@ def resources(report: Report) -> RenderableType:
     return table
 
 
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"
+
+
 def cache(report: Report) -> RenderableType:
     """What the folder of compiled kernels holds."""
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in report["kinds"].items())
@@ -549,10 +553,10 @@ def cache(report: Report) -> RenderableType:
     lines = {
         "folder": report["folder"],
         "entries": f"{entries} ({kinds})" if kinds else entries,
-        "size": f"{report['bytes'] / 2**20:,.1f} MiB of at most {report['limit_bytes'] / 2**20:,.0f}",
+        "size": f"{_mebibytes(report['bytes'])} of at most {_mebibytes(report['limit_bytes'])}",
     }
     if report["cleared"] is not None:
-        freed = f"{report['cleared_bytes'] / 2**20:,.1f} MiB"
+        freed = _mebibytes(report["cleared_bytes"])
         lines["cleared"] = f"{_plural(report['cleared'], 'entry')}, {freed}"
     if report["problem"]:
         lines["problem"] = report["problem"]

@@ -70,6 +70,7 @@ __all__ = [
     "folder_problem",
     "load_compiled",
     "newer_than_driver",
+    "release_problem",
     "render_stub",
     "resources",
     "source_folder",
@@ -341,13 +342,13 @@ def compile_cubin(text: str, name: str, architecture: str) -> Path:
         return cache.publish(entry(kind), made, known)
 
 
-def newer_than_driver(binary: Path, driver: int) -> str | None:
-    """Why a driver cannot load a cubin: its compiler is of a newer major release.
+def release_problem(release: tuple[int, int], driver: int) -> str | None:
+    """Why a driver does not load the cubins of a compiler: that is of a newer major release.
 
     Parameters
     ----------
-    binary : Path
-        What `cubin` or `compile_cubin` gave.
+    release : tuple of int
+        Of CUDA, the compiler's, major and minor.
     driver : int
         What ``cuDriverGetVersion`` gives: 1000 times the major release, 10 times the minor one.
 
@@ -356,17 +357,20 @@ def newer_than_driver(binary: Path, driver: int) -> str | None:
     str or None
         One line with the remedy; None if that is no reason.
     """
-    known = cache.facts(binary)
-    major, minor = known.get("release", (0, 0))
-    if major <= driver // 1000:
+    if release[0] <= driver // 1000:
         return None
-    name = "NVRTC" if known["compiler"] == "nvrtc" else known["compiler"]
-    older = " or, from a clone, pip install '.[cuda12]'," if driver // 1000 == 12 else ""
+    older = " or, from a clone, pip install '.[cuda12]'" if driver // 1000 == 12 else ""
     return (
-        f"{binary.name} was made by {name} of CUDA {major}.{minor}, newer than the driver's CUDA "
-        f"{driver // 1000}.{driver % 1000 // 10}: update the driver,{older} and then "
-        "persistent-bfs cache --clear"
+        f"the compiler is of CUDA {release[0]}.{release[1]}, newer than the driver's CUDA "
+        f"{driver // 1000}.{driver % 1000 // 10}: update the driver{older}"
     )
+
+
+def newer_than_driver(binary: Path, driver: int) -> str | None:
+    """As `release_problem`, of a cubin that `cubin` or `compile_cubin` gave."""
+    major, minor = cache.facts(binary).get("release", (0, 0))
+    problem = release_problem((major, minor), driver)
+    return problem and f"{binary.name}: {problem}, and then persistent-bfs cache --clear"
 
 
 T = TypeVar("T")

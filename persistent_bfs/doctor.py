@@ -207,13 +207,16 @@ def _examine_compiling(architecture: str, *, needed: bool) -> Check:
     """Compile a small kernel by the compiler that searches would use; of a GPU only."""
     name = f"compile for {architecture}"
     try:
-        kind, _ = compiler.find_cuda_compiler(architecture)
+        kind, found = compiler.find_cuda_compiler(architecture)
     except compiler.CompileError as error:
         return Check(name, False if needed else None, *_cut(str(error)))
     try:
         compiler.try_cuda_compiler(architecture)
     except compiler.CompileError as error:
         return Check(name, False, *_cut(str(error)))
+    driver = ask_driver().version
+    if driver and (problem := compiler.release_problem(found.cuda, driver)):
+        return Check(name, False, *problem.split(": ", 1))
     asked = os.environ.get(compiler.COMPILER_VARIABLE)
     by = f"by {kind}, as {compiler.COMPILER_VARIABLE} asks" if asked else f"by {kind}"
     return Check(name, True, by if kind == "nvrtc" else f"{by}, which needs a host compiler")

@@ -177,7 +177,6 @@ def run(command: list[str], what: str) -> str:
 
 # What is found in a compiler's output, and what to do about it.
 _REMEDIES = (
-    ("nsupported gpu architecture", "this toolkit is older than the GPU: install a newer one"),
     ("unsupported GNU version", "set NVCC_CCBIN to an older g++, or install a newer CUDA toolkit"),
     (
         "gcc: No such file",

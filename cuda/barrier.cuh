@@ -1,7 +1,7 @@
 // The barrier of a whole cooperative grid, counting how often it was used.
 //
 // Writes before it are visible to every thread after it. Cost: every block's report to one place in
-// L2 and its answer, whatever the work between. Source: cooperative groups' grid sync.
+// L2 and its answer, whatever the work between.
 #pragma once
 
 #include "platform.cuh"
@@ -11,7 +11,7 @@ namespace persistent_bfs {
 class GridBarrier {
  public:
   __device__ __forceinline__ void wait() {
-    cooperative_groups::this_grid().sync();
+    grid_barrier();
     ++waits_;
   }
 

@@ -8,8 +8,10 @@
 
 #ifdef __CUDACC__
 
-#include <cooperative_groups.h>
-#include <cuda_device_runtime_api.h>
+#ifdef __CUDACC_RTC__
+// nvcc has it from the toolkit's headers, of which NVRTC is given none.
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+#endif
 
 #define PERSISTENT_BFS_EMULATE(kernel, ...)
 #define PERSISTENT_BFS_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
@@ -52,7 +54,7 @@ __device__ __forceinline__ T load_together(const T* address) {
   static_assert(sizeof(T) == sizeof(int4) && alignof(T) == alignof(int4));
   const int4 words = __ldcg(reinterpret_cast<const int4*>(address));
   T value;
-  __builtin_memcpy(&value, &words, sizeof value);
+  memcpy(&value, &words, sizeof value);
   return value;
 }
 
@@ -86,6 +88,40 @@ __device__ __forceinline__ void wait_for_grid_in_front() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+// The barrier of a cooperative grid, all of whose blocks are resident. What a thread wrote before it
+// is visible to every thread of the grid after it.
+//
+// The driver gives such a grid a word of its own, which starts with bit 31 in either state. A
+// barrier adds 2^31 to it in all: every block but the first adds 1, the first one what is missing.
+// So bit 31 flips as the last block arrives, whatever the order, and nothing need be reset. Where
+// the launch was not cooperative there is no such word, and the kernel is ended.
+//
+// Cost: one atomic per block in L2, and the polling of one word there. Source: cooperative groups'
+// barrier of a grid, which needs the toolkit's headers. It is theirs to the instruction: that no
+// launch here has more than one dimension is left out of it, since it costs registers.
+__device__ __forceinline__ void grid_barrier() {
+  unsigned low, high;
+  asm("mov.u32 %0, %%envreg2;" : "=r"(low));
+  asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+  const auto workspace = static_cast<unsigned long long>(high) << 32 | low;
+  if (workspace == 0) __trap();
+  auto* const arrived = reinterpret_cast<unsigned*>(workspace) + 1;
+  __barrier_sync(0);
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+    const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+    const bool first = blockIdx.x + blockIdx.y + blockIdx.z == 0;
+    unsigned before, now;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(arrived), "r"(first ? 0x80000000u - (blocks - 1) : 1u)
+                 : "memory");
+    do {
+      asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+    } while (((before ^ now) & 0x80000000u) == 0);
+  }
+  __barrier_sync(0);
 }
 
 // A load from shared memory that other threads' atomics may race with.
@@ -199,6 +235,7 @@ constexpr unsigned long long PREFETCHED_BYTES = 4096;
 inline void prefetch_piece(const void* piece, unsigned bytes) { simt::prefetch(piece, bytes); }
 inline void let_next_grid_begin() {}
 inline void wait_for_grid_in_front() { simt::wait_for_grid_in_front(); }
+inline void grid_barrier(SIMT_HERE) { simt::grid_barrier({file, line}); }
 template <class T>
 inline T load_shared(const T* address) {
   return simt::load_relaxed(address);

@@ -1,13 +1,13 @@
 """From a `Config` to a compiled binary: stub, compiler, cache.
 
 A stub is a few lines of C++: include one loop and one header a policy, name the policies, export
-the kernels. nvcc makes a cubin of it for one architecture; g++ makes a shared library of the same
-text for the emulated device.
+the kernels (``stub.py``). NVRTC (``nvrtc.py``) makes a cubin of it for one architecture, or nvcc
+where NVRTC is missing (``toolchain.py``); g++ makes a shared library of the same text for the
+emulated device. ``PERSISTENT_BFS_COMPILER`` names one of the first two, ``nvrtc`` or ``nvcc``.
 
-Binaries are kept in the user's cache folder under a key of everything they depend on: the stub,
-every header it reaches, the compiler's version and options. They are published by an atomic
-rename, so that processes that compile the same thing at once do no harm to each other.
-``PERSISTENT_BFS_CACHE_DIR`` names another folder.
+Binaries are kept (``cache.py``) under a key of the stub, every header it reaches, the options and
+the architecture. The version of a compiler for GPUs is no part of it, so that a cubin that is there
+needs no compiler at all; it is noted in the entry.
 """
 
 from __future__ import annotations
@@ -15,33 +15,75 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-import platformdirs
-
-from persistent_bfs.config import (
-    ADVANCES,
-    APPENDS,
-    CLAIMS,
-    DIRECTIONS,
-    FRONTIERS,
-    TIERS,
-    Config,
+from persistent_bfs import cache, nvrtc
+from persistent_bfs.cache import (
+    CACHE_VARIABLE,
+    LIMIT_VARIABLE,
+    cache_folder,
+    discard,
+    folder_problem,
+    wanted_cache_folder,
+)
+from persistent_bfs.config import Config
+from persistent_bfs.nvrtc import find_nvrtc
+from persistent_bfs.stub import render_stub, stub_name
+from persistent_bfs.toolchain import (
+    INSTALL,
+    OLDEST_ARCHITECTURE,
+    CompileError,
+    Compiler,
+    find_host_compiler,
+    find_nvcc,
+    nvcc_architectures,
+    run,
+    target,
 )
 
-CACHE_VARIABLE = "PERSISTENT_BFS_CACHE_DIR"
+__all__ = [
+    "ARCHITECTURES",
+    "CACHE_VARIABLE",
+    "COMPILER_VARIABLE",
+    "INSTALL",
+    "LIMIT_VARIABLE",
+    "CompileError",
+    "Compiler",
+    "KernelResources",
+    "cache_folder",
+    "compile_cubin",
+    "compile_emulated",
+    "cubin",
+    "cuda_compiler_problem",
+    "cuda_kernels_problem",
+    "discard",
+    "emulated_library",
+    "find_cuda_compiler",
+    "find_host_compiler",
+    "find_nvcc",
+    "find_nvrtc",
+    "folder_problem",
+    "load_compiled",
+    "newer_than_driver",
+    "release_problem",
+    "render_stub",
+    "resources",
+    "source_folder",
+    "try_cuda_compiler",
+    "wanted_cache_folder",
+]
+
+COMPILER_VARIABLE = "PERSISTENT_BFS_COMPILER"
 
 # Oldest and newest architecture the kernels are compiled for in the project's own checks.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 
-NVCC_OPTIONS = ("-cubin", "-std=c++17", "-O3", "-lineinfo")
+NVCC_OPTIONS = ("-cubin", "-std=c++17", "-O3", "-lineinfo", "-Xptxas=-v")
 
 RUNTIME_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-c")
 
@@ -65,18 +107,6 @@ LINK_OPTIONS = ("-shared",)
 SOURCE_NAME = "/cuda"  # what line numbers call the folder of the device code
 
 
-class CompileError(RuntimeError):
-    """A compiler is missing or refused a source.
-
-    The message is one line with cause and remedy; ``command`` and ``output`` hold the rest.
-    """
-
-    def __init__(self, message: str, *, command: str = "", output: str = "") -> None:
-        super().__init__(message)
-        self.command = command
-        self.output = output
-
-
 @dataclass(frozen=True)
 class KernelResources:
     """What the compiler gave a kernel.
@@ -90,14 +120,6 @@ class KernelResources:
     local_bytes: int
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """A compiler that was found: where it is and what it says its version is."""
-
-    path: Path
-    version: str
-
-
 def source_folder() -> Path:
     """The folder of the device code: in the package in a wheel, beside it in a clone."""
     package = Path(__file__).resolve().parent
@@ -105,89 +127,6 @@ def source_folder() -> Path:
         if (folder / "types.cuh").is_file():
             return folder
     raise CompileError(f"the device code is not where it was installed: no cuda/ beside {package}")
-
-
-def wanted_cache_folder() -> Path:
-    """The folder that compiled kernels should be in, by the environment or the user's habits."""
-    asked = os.environ.get(CACHE_VARIABLE)
-    return Path(asked) if asked else platformdirs.user_cache_path("persistent_bfs")
-
-
-@cache
-def cache_folder() -> Path:
-    """The folder of compiled kernels, created; a temporary one, with a warning, if it cannot be."""
-    folder = wanted_cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        warnings.warn(
-            f"kernels will be compiled anew each time: cannot write to {folder} "
-            f"({error.strerror}); set {CACHE_VARIABLE} to a folder that can be written",
-            stacklevel=2,
-        )
-        return Path(tempfile.mkdtemp(prefix="persistent_bfs-"))
-
-
-def _version(path: Path) -> str:
-    try:
-        answer = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, check=True, timeout=60
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise CompileError(f"{path} does not run: {error}") from None
-    return answer.stdout.strip()
-
-
-@cache
-def find_nvcc() -> Compiler:
-    """Nvcc, from CUDA_HOME, the PATH or /usr/local/cuda.
-
-    Raises
-    ------
-    CompileError
-        None is there.
-    """
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    candidates = [Path(home) / "bin" / "nvcc" for home in homes if home]
-    on_path = shutil.which("nvcc")
-    candidates += [Path(on_path)] if on_path else []
-    candidates.append(Path("/usr/local/cuda/bin/nvcc"))
-    for path in candidates:
-        if path.is_file():
-            return Compiler(path, _version(path))
-    raise CompileError(
-        "nvcc was not found: install the CUDA toolkit, or set CUDA_HOME to where it is"
-    )
-
-
-def cuda_compiler_problem() -> str | None:
-    """Why no kernel can be compiled for a GPU here, in one line; None if one can."""
-    try:
-        find_nvcc()
-    except CompileError as error:
-        return str(error)
-    return None
-
-
-@cache
-def find_host_compiler() -> Compiler:
-    """g++, from CXX or the PATH: what the emulated device compiles with.
-
-    Raises
-    ------
-    CompileError
-        None is there, or it is not GCC (whose options the emulation needs).
-    """
-    for name in filter(None, (os.environ.get("CXX"), "g++", "c++")):
-        path = shutil.which(name)
-        if path is None:
-            continue
-        compiler = Compiler(Path(path), _version(Path(path)))
-        if "Free Software Foundation" in compiler.version:
-            return compiler
-    raise CompileError("g++ was not found: install GCC's C++ compiler, or set CXX to it")
 
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -211,99 +150,6 @@ def _reached_sources(text: str, root: Path) -> Iterator[tuple[str, str]]:
                     break
             else:
                 raise CompileError(f'the device code includes "{name}", which is not there')
-
-
-def render_stub(config: Config) -> str:
-    """The C++ text that composes and exports the kernels of ``config``.
-
-    Examples
-    --------
-    >>> print(render_stub(Config("persistent")).splitlines()[1])
-    #include "loop_persistent.cuh"
-    """
-    space = "persistent_bfs"
-    offset = "int" if config.offset_bits == 32 else "long long"
-    policy = ", ".join(
-        (
-            offset,
-            f"{space}::{ADVANCES[config.advance].type}",
-            f"{space}::{DIRECTIONS[config.direction].type}",
-            f"{space}::{CLAIMS[config.claim].type}",
-            f"{space}::{APPENDS[config.append].type}",
-            f"{space}::{FRONTIERS[config.frontier].type}",
-            f"{space}::{TIERS[config.tier].type}",
-            *(
-                str(value).lower()
-                for value in (
-                    config.counts_edges,
-                    config.predecessors,
-                    config.trace,
-                    config.block_threads,
-                    config.block_queue,
-                    config.row_slots,
-                    config.phases,
-                    config.padded,
-                )
-            ),
-        )
-    )
-    loop, arguments = Path(config.program.loop).stem, f"{space}::{config.program.arguments}"
-    lines = [
-        f"// {loop}, {config.advance} mapping, {config.claim} claim, {config.append} append, "
-        f"{config.frontier} frontier"
-    ]
-    lines += [f'#include "{header}"' for header in config.headers]
-    lines += ["", f"using Policy = {space}::SearchPolicy<{policy}>;"]
-    bounds = f"{config.block_threads}, {config.resident_blocks}"
-    for kernel in config.kernels:
-        lines += [
-            "",
-            f'extern "C" __global__ void __launch_bounds__({bounds}) {kernel}(',
-            f"    Policy::Parameters parameters, {arguments} launch) {{",
-            f"  {space}::{kernel}<Policy>(parameters, launch);",
-            "}",
-            f"PERSISTENT_BFS_EMULATE({kernel}, Policy::Parameters, {arguments})",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _run(command: list[str], what: str) -> str:
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise CompileError(f"{command[0]} does not run: {error}") from None
-    output = answer.stdout + answer.stderr
-    if answer.returncode == 0:
-        return output
-    raise CompileError(
-        f"{Path(command[0]).name} refused {what}: {_cause(output)}",
-        command=" ".join(command),
-        output=output,
-    )
-
-
-def _cause(output: str) -> str:
-    """The one line of a compiler's output that says why, with a remedy where one is known."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    first = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
-    if "nsupported gpu architecture" in output:
-        return f"{first}; this toolkit is older than the GPU: install a newer CUDA toolkit"
-    if "unsupported GNU version" in output:
-        return f"{first}; set NVCC_CCBIN to an older g++ or install a newer CUDA toolkit"
-    return first or "it gave no reason"
-
-
-def _cached(
-    text: str, name: str, suffix: str, compiler: Compiler, options: tuple[str, ...]
-) -> Path:
-    """Where the binary of ``text`` with these options is or will be."""
-    root = source_folder()
-    # nvcc never comes to the emulation: what changes there is nothing to a cubin.
-    sources = _digest(text, root, _state(root), suffix != ".cubin")
-    key = hashlib.sha256()
-    for part in (compiler.version, *options, text, sources):
-        key.update(part.encode() + b"\0")
-    return cache_folder() / f"{name}-{key.hexdigest()[:24]}{suffix}"
 
 
 def _state(root: Path) -> tuple[tuple[str, int, int], ...]:
@@ -335,25 +181,131 @@ def _digest(
     return digest.hexdigest()
 
 
-def _build(target: Path, text: str, name: str, *steps: list[str]) -> Path:
-    """Compile ``text`` beside ``target`` and publish the binary there by renaming it.
+def _entry(name: str, suffix: str, text: str, *parts: str) -> str:
+    """What the binary of ``text`` is called in the cache: ``parts`` are what else it depends on."""
+    root = source_folder()
+    # A compiler for GPUs never comes to the emulation: what changes there is nothing to a cubin.
+    sources = _digest(text, root, _state(root), suffix != ".cubin")
+    key = hashlib.sha256()
+    for part in (*parts, text, sources):
+        key.update(part.encode() + b"\0")
+    return f"{name}-{key.hexdigest()[:24]}{suffix}"
 
-    Each step is a command that reads the file before it, the first one ``text``; the last one
-    makes the binary.
+
+class _CudaCompiler(NamedTuple):
+    """A way to make cubins."""
+
+    find: Callable[[], Compiler]
+    architectures: Callable[[Compiler], tuple[int, ...]]
+    options: tuple[str, ...]
+    compile: Callable[[Compiler, str, str, str, Path], str]
+    """Compiler, text, name, architecture and where to put the cubin; gives what it said."""
+
+
+def _compile_by_nvcc(found: Compiler, text: str, name: str, architecture: str, made: Path) -> str:
+    source = made.with_suffix(".cu")
+    source.write_text(text, encoding="utf-8")
+    options = [*NVCC_OPTIONS, f"-arch={architecture}", "-I", str(source_folder())]
+    return run([str(found.path), *options, str(source), "-o", str(made)], name)
+
+
+def _compile_by_nvrtc(_: Compiler, text: str, name: str, architecture: str, made: Path) -> str:
+    content, log = nvrtc.compile_text(text, name, architecture, source_folder())
+    made.write_bytes(content)
+    return log
+
+
+# In the order in which they are tried. Found through this module's names, at the call.
+CUDA_COMPILERS = {
+    "nvrtc": _CudaCompiler(
+        lambda: find_nvrtc(),
+        lambda _: nvrtc.architectures(),
+        nvrtc.OPTIONS,
+        _compile_by_nvrtc,
+    ),
+    "nvcc": _CudaCompiler(
+        lambda: find_nvcc(),
+        lambda found: nvcc_architectures(found.path),
+        NVCC_OPTIONS,
+        _compile_by_nvcc,
+    ),
+}
+
+
+def _candidates() -> tuple[str, ...]:
+    """The compilers for GPUs that may be used, by what the environment asks for."""
+    asked = os.environ.get(COMPILER_VARIABLE, "")
+    if asked and asked not in CUDA_COMPILERS:
+        raise CompileError(
+            f"{COMPILER_VARIABLE} is {asked!r}; it must be one of {', '.join(CUDA_COMPILERS)}"
+        )
+    return (asked,) if asked else tuple(CUDA_COMPILERS)
+
+
+def _choose(architecture: str | None) -> tuple[str, Compiler, str]:
+    """The first compiler that is there and makes cubins for ``architecture`` (its newest, if None).
+
+    Its kind, what was found, and the architecture to tell it.
     """
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as work:
-        made = Path(work) / f"{name}{'.cu' if target.suffix == '.cubin' else '.cpp'}"
-        made.write_text(text, encoding="utf-8")
-        for number, step in enumerate(steps):
-            output = Path(work) / f"{number}{target.suffix if step is steps[-1] else '.o'}"
-            _run([*step, str(made), "-o", str(output)], name)
-            made = output
-        os.replace(made, target)
-    return target
+    problems = []
+    for kind in _candidates():
+        row = CUDA_COMPILERS[kind]
+        try:
+            found = row.find()
+            known = row.architectures(found)
+            newest = f"sm_{max(known, default=OLDEST_ARCHITECTURE)}"
+            return kind, found, target(architecture or newest, known, found)
+        except CompileError as error:
+            problems.append(str(error))
+    raise CompileError("; ".join(problems))
 
 
-def _name(config: Config) -> str:
-    return f"{Path(config.program.loop).stem}-{config.advance}-{config.claim}"
+def find_cuda_compiler(architecture: str | None = None) -> tuple[str, Compiler]:
+    """The compiler that cubins are made by here: its kind, ``nvrtc`` or ``nvcc``, and itself.
+
+    Of several the one for ``architecture``, if that is given.
+
+    Raises
+    ------
+    CompileError
+        None is there, or not the one that ``PERSISTENT_BFS_COMPILER`` asks for.
+    """
+    kind, found, _ = _choose(architecture)
+    return kind, found
+
+
+def cuda_compiler_problem() -> str | None:
+    """Why no kernel can be compiled for a GPU here, in one line; None if one can."""
+    try:
+        find_cuda_compiler()
+    except CompileError as error:
+        return str(error)
+    return None
+
+
+def cuda_kernels_problem() -> str | None:
+    """Why no kernel can be had for a GPU here: none is in the cache, and none can be compiled.
+
+    Looks for no compiler where a cubin is in the cache.
+    """
+    there = cache.entries(wanted_cache_folder())
+    if any(entry.path.suffix == ".cubin" for entry in there):
+        return None
+    return cuda_compiler_problem()
+
+
+def try_cuda_compiler(architecture: str) -> None:
+    """Compile a kernel of one line, and keep nothing of it.
+
+    Raises
+    ------
+    CompileError
+        It cannot be compiled.
+    """
+    text = '#include "types.cuh"\nextern "C" __global__ void nothing() {}\n'
+    kind, found, option = _choose(architecture)
+    with tempfile.TemporaryDirectory() as work:
+        CUDA_COMPILERS[kind].compile(found, text, "nothing", option, Path(work) / "nothing.cubin")
 
 
 def cubin(config: Config, architecture: str) -> Path:
@@ -362,19 +314,82 @@ def cubin(config: Config, architecture: str) -> Path:
     Raises
     ------
     CompileError
-        nvcc is missing, too old for the architecture, or refused the source.
+        No compiler is there, it is too old for the architecture, or refused the source.
     """
-    return compile_cubin(render_stub(config), f"{_name(config)}-{architecture}", architecture)
+    return compile_cubin(render_stub(config), f"{stub_name(config)}-{architecture}", architecture)
 
 
 def compile_cubin(text: str, name: str, architecture: str) -> Path:
     """The cubin of any stub ``text``; raises as `cubin`."""
-    compiler = find_nvcc()
-    options = (*NVCC_OPTIONS, f"-arch={architecture}")
-    target = _cached(text, name, ".cubin", compiler, options)
-    if target.is_file():
-        return target
-    return _build(target, text, name, [str(compiler.path), *options, "-I", str(source_folder())])
+
+    def entry(kind: str) -> str:
+        options = CUDA_COMPILERS[kind].options
+        return _entry(name, ".cubin", text, kind, *options, architecture)
+
+    for kind in _candidates():
+        if found := cache.find(entry(kind)):
+            return found
+    kind, compiler, option = _choose(architecture)
+    with cache.work_folder(name) as work:
+        made = work / f"{name}.cubin"
+        report = CUDA_COMPILERS[kind].compile(compiler, text, name, option, made)
+        known = {
+            "compiler": kind,
+            "release": list(compiler.cuda),
+            "architecture": option,
+            "kernels": {kernel: vars(used) for kernel, used in _resources_in(report).items()},
+        }
+        return cache.publish(entry(kind), made, known)
+
+
+def release_problem(release: tuple[int, int], driver: int) -> str | None:
+    """Why a driver does not load the cubins of a compiler: that is of a newer major release.
+
+    Parameters
+    ----------
+    release : tuple of int
+        Of CUDA, the compiler's, major and minor.
+    driver : int
+        What ``cuDriverGetVersion`` gives: 1000 times the major release, 10 times the minor one.
+
+    Returns
+    -------
+    str or None
+        One line with the remedy; None if that is no reason.
+    """
+    if release[0] <= driver // 1000:
+        return None
+    older = " or, from a clone, pip install '.[cuda12]'" if driver // 1000 == 12 else ""
+    return (
+        f"the compiler is of CUDA {release[0]}.{release[1]}, newer than the driver's CUDA "
+        f"{driver // 1000}.{driver % 1000 // 10}: update the driver{older}"
+    )
+
+
+def newer_than_driver(binary: Path, driver: int) -> str | None:
+    """As `release_problem`, of a cubin that `cubin` or `compile_cubin` gave."""
+    major, minor = cache.facts(binary).get("release", (0, 0))
+    problem = release_problem((major, minor), driver)
+    return problem and f"{binary.name}: {problem}, and then persistent-bfs cache --clear"
+
+
+T = TypeVar("T")
+
+
+def load_compiled(
+    make: Callable[[], Path], load: Callable[[Path], T], damage: type[Exception]
+) -> T:
+    """What ``load`` makes of the binary that ``make`` finds or compiles.
+
+    If it raises ``damage``, the binary is compiled once more: an entry that is whole may still be
+    of another system, or one that this driver does not take.
+    """
+    binary = make()
+    try:
+        return load(binary)
+    except damage:
+        discard(binary)
+        return load(make())
 
 
 _PTXAS = re.compile(
@@ -384,32 +399,30 @@ _PTXAS = re.compile(
 )
 
 
-def resources(config: Config, architecture: str) -> dict[str, KernelResources]:
-    """What each kernel of ``config`` needs on ``architecture``, by the compiler's own report.
-
-    Raises
-    ------
-    CompileError
-        As `cubin`.
-    """
-    compiler = find_nvcc()
-    with tempfile.TemporaryDirectory() as work:
-        source = Path(work) / "stub.cu"
-        source.write_text(render_stub(config), encoding="utf-8")
-        options = [*NVCC_OPTIONS, f"-arch={architecture}", "-Xptxas=-v", "-I", str(source_folder())]
-        binary = str(Path(work) / "stub.cubin")
-        report = _run([str(compiler.path), *options, str(source), "-o", binary], _name(config))
-    found = {
+def _resources_in(report: str) -> dict[str, KernelResources]:
+    """What the assembler, which both compilers end with, says of each kernel."""
+    return {
         entry["kernel"]: KernelResources(
             int(entry["registers"]), int(entry["shared"] or 0), int(entry["stack"])
         )
         for part in report.split("ptxas info    : Compiling")[1:]
         for entry in _PTXAS.finditer("Compiling" + part)
     }
-    missing = set(config.kernels) - set(found)
-    if missing:
-        raise CompileError(f"nvcc said nothing of {', '.join(missing)}", output=report)
-    return found
+
+
+def resources(config: Config, architecture: str) -> dict[str, KernelResources]:
+    """What each kernel of ``config`` needs on ``architecture``, by its compiler's own report.
+
+    Raises
+    ------
+    CompileError
+        As `cubin`.
+    """
+    binary = cubin(config, architecture)
+    found = cache.facts(binary).get("kernels", {})
+    if missing := set(config.kernels) - set(found):
+        raise CompileError(f"the compiler said nothing of {', '.join(sorted(missing))}")
+    return {kernel: KernelResources(**used) for kernel, used in found.items()}
 
 
 def emulated_library(config: Config) -> Path:
@@ -420,7 +433,7 @@ def emulated_library(config: Config) -> Path:
     CompileError
         g++ is missing or refused the source.
     """
-    return compile_emulated(render_stub(config), _name(config))
+    return compile_emulated(render_stub(config), stub_name(config))
 
 
 def compile_emulated(text: str, name: str) -> Path:
@@ -428,16 +441,17 @@ def compile_emulated(text: str, name: str) -> Path:
     compiler = find_host_compiler()
     runtime = _emulation_runtime(compiler)
     options = (*EMULATED_OPTIONS, *LINK_OPTIONS, runtime.name)
-    target = _cached(text, name, ".so", compiler, options)
-    if target.is_file():
-        return target
-    return _build(
-        target,
-        text,
-        name,
-        [str(compiler.path), *EMULATED_OPTIONS, *_mapped_sources()],
-        [str(compiler.path), *LINK_OPTIONS, str(runtime)],
-    )
+    entry = _entry(name, ".so", text, compiler.version, *options)
+    if found := cache.find(entry):
+        return found
+    with cache.work_folder(name) as work:
+        source, compiled, made = (work / f"{name}{suffix}" for suffix in (".cpp", ".o", ".so"))
+        source.write_text(text, encoding="utf-8")
+        gcc = str(compiler.path)
+        compiling = [*EMULATED_OPTIONS, *_mapped_sources(), str(source), "-o", str(compiled)]
+        run([gcc, *compiling], name)
+        run([gcc, *LINK_OPTIONS, str(runtime), str(compiled), "-o", str(made)], name)
+        return cache.publish(entry, made, {"compiler": "g++"})
 
 
 def _mapped_sources() -> list[str]:
@@ -448,9 +462,12 @@ def _mapped_sources() -> list[str]:
 
 def _emulation_runtime(compiler: Compiler) -> Path:
     text = '#include "emulation/simt.cpp"\n'
-    target = _cached(text, "simt", ".o", compiler, RUNTIME_OPTIONS)
-    if target.is_file():
-        return target
-    return _build(
-        target, text, "simt", [str(compiler.path), *RUNTIME_OPTIONS, "-I", str(source_folder())]
-    )
+    entry = _entry("simt", ".o", text, compiler.version, *RUNTIME_OPTIONS)
+    if found := cache.find(entry):
+        return found
+    with cache.work_folder("simt") as work:
+        source, made = work / "simt.cpp", work / "simt.o"
+        source.write_text(text, encoding="utf-8")
+        options = [*RUNTIME_OPTIONS, "-I", str(source_folder()), str(source), "-o", str(made)]
+        run([str(compiler.path), *options], "simt")
+        return cache.publish(entry, made, {"compiler": "g++"})

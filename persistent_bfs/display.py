@@ -40,13 +40,20 @@ class _Console(Console):
 
 def show(content: RenderableType) -> None:
     """Write to stdout, labels taken literally."""
+    on_terminal = sys.stdout.isatty()
     console = _Console(
         markup=False,
         highlight=False,
         emoji=False,
-        width=None if sys.stdout.isatty() else FILE_WIDTH,
+        width=None if on_terminal else FILE_WIDTH,
     )
-    console.print(content)
+    if on_terminal:
+        console.print(content)
+        return
+    with console.capture() as captured:
+        console.print(content)
+    # Rich fills lines up, which a file has no use for.
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 class LateProgress:
@@ -86,6 +93,7 @@ def _count(number: int | None) -> str:
 
 
 _PLURALS = {
+    "entry": "entries",
     "vertex": "vertices",
     "discovery": "discoveries",
     "launch": "launches",
@@ -536,7 +544,33 @@ def resources(report: Report) -> RenderableType:
         ]
         for row in report["rows"]
     ]
-    return _fill(table, rows)
+    for row in rows:  # all of them: what is looked for may be any
+        table.add_row(*row)
+    return table
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"
+
+
+def cache(report: Report) -> RenderableType:
+    """What the folder of compiled kernels holds."""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in report["kinds"].items())
+    entries = _plural(report["entries"], "entry")
+    lines = {
+        "folder": report["folder"],
+        "entries": f"{entries} ({kinds})" if kinds else entries,
+        "size": f"{_mebibytes(report['bytes'])} of at most {_mebibytes(report['limit_bytes'])}",
+    }
+    if report["cleared"] is not None:
+        freed = _mebibytes(report["cleared_bytes"])
+        lines["cleared"] = f"{_plural(report['cleared'], 'entry')}, {freed}"
+    if report["problem"]:
+        lines["problem"] = report["problem"]
+    table = Table.grid(padding=(0, 2))
+    for name, line in lines.items():
+        table.add_row(Text(name, style="dim"), Text(line, style="red" * (name == "problem")))
+    return table
 
 
 def study(report: Report) -> RenderableType:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
-from persistent_bfs import compiler
+from persistent_bfs import cache, compiler
 from persistent_bfs.device import cuda_problem, emulated_problem
 from persistent_bfs.device.base import DeviceError
 
@@ -26,7 +25,10 @@ WHILE_NODES_DRIVER = 12040
 KERNEL_DEVICES = ("cuda", "emulated")
 
 REQUIRED = ("numpy", "scipy", "click", "rich", "platformdirs")
-FOR_CUDA = ("pycuda", "cuda-bindings")
+FOR_CUDA = ("cuda-bindings",)
+OPTIONAL = {"pycuda": "from a clone: pip install '.[pycuda]', if you wish; cuda.bindings does"}
+
+TRIED_ARCHITECTURE = "sm_90"  # what a compiler is tried with where there is no GPU
 
 DRIVER_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 # CUdevice_attribute
@@ -61,7 +63,7 @@ class Driver:
     problem: str = ""
 
 
-@cache
+@lru_cache(maxsize=1)
 def ask_driver() -> Driver:
     """Ask the NVIDIA driver for its version and first GPU, making no context."""
     library = None
@@ -120,7 +122,8 @@ def examine_packages() -> list[Check]:
     on_gpu = ask_driver().gpu is not None
     return [
         *(check(package, True, f"pip install {package}") for package in REQUIRED),
-        *(check(package, on_gpu, "pip install 'persistent-bfs[cuda]'") for package in FOR_CUDA),
+        *(check(package, on_gpu, compiler.INSTALL) for package in FOR_CUDA),
+        *(check(package, False, remedy) for package, remedy in OPTIONAL.items()),
     ]
 
 
@@ -154,47 +157,92 @@ def examine_gpu() -> list[Check]:
     ]
 
 
+def examine_driver() -> list[Check]:
+    """Check which package speaks to the driver for the CUDA device."""
+    from persistent_bfs.device import cuda_driver_name
+
+    return [Check("driver by", True, cuda_driver_name())] if ask_driver().gpu else []
+
+
 def examine_compilers() -> list[Check]:
-    """Check nvcc, for the GPU's own architecture, and g++ for the emulated device."""
+    """Check NVRTC and nvcc by a small kernel for the GPU there is, and g++ for the emulation."""
     gpu = ask_driver().gpu
-    checks = []
-    try:
-        nvcc = compiler.find_nvcc()
-        release = next((x for x in nvcc.version.splitlines() if "release" in x), nvcc.version)
-        checks.append(Check("nvcc", True, f"{nvcc.path}: {release}"))
-        if gpu is not None:
-            known = subprocess.run(
-                [nvcc.path, "--list-gpu-code"], capture_output=True, text=True, check=False
-            ).stdout.split()
-            checks.append(
-                Check(
-                    f"nvcc for {gpu.architecture}",
-                    gpu.architecture in known,
-                    "known" if gpu.architecture in known else "not known to this toolkit",
-                    f"install a CUDA toolkit that knows {gpu.architecture}",
-                )
-            )
-    except compiler.CompileError as error:
-        remedy = "for a GPU, install the CUDA toolkit, or set CUDA_HOME to where it is"
-        checks.append(Check("nvcc", False if gpu else None, str(error).split(":")[0], remedy))
+    checks = [
+        _examine_nvrtc(),
+        _examine_nvcc(),
+        _examine_compiling(gpu.architecture if gpu else TRIED_ARCHITECTURE, needed=gpu is not None),
+    ]
     try:
         host = compiler.find_host_compiler()
-        checks.append(Check("g++", True, f"{host.path}: {host.version.splitlines()[0]}"))
+        detail = f"{host.path}: {host.release}, for the emulated device"
+        checks.append(Check("g++", True, detail))
     except compiler.CompileError as error:
         remedy = "for the emulated device, install GCC's C++ compiler, or set CXX to it"
-        checks.append(Check("g++", None, str(error).split(":")[0], remedy))
+        checks.append(Check("g++", None, _short(error), remedy))
     return checks
+
+
+def _short(error: Exception) -> str:
+    return str(error).split(":")[0]
+
+
+def _examine_nvrtc() -> Check:
+    try:
+        found = compiler.find_nvrtc()
+    except compiler.CompileError as error:
+        return Check("NVRTC", None, _short(error), f"for a GPU, {compiler.INSTALL}")
+    return Check("NVRTC", True, f"{found.version}: {found.path}")
+
+
+def _examine_nvcc() -> Check:
+    try:
+        found = compiler.find_nvcc()
+    except compiler.CompileError as error:
+        remedy = "needed only where NVRTC is missing; install the CUDA toolkit, or set CUDA_HOME"
+        return Check("nvcc", None, _short(error), remedy)
+    return Check("nvcc", True, f"{found.release}: {found.path}; used where NVRTC is missing")
+
+
+def _examine_compiling(architecture: str, *, needed: bool) -> Check:
+    """Compile a small kernel by the compiler that searches would use; of a GPU only."""
+    name = f"compile for {architecture}"
+    try:
+        kind, found = compiler.find_cuda_compiler(architecture)
+    except compiler.CompileError as error:
+        return Check(name, False if needed else None, *_cut(str(error)))
+    try:
+        compiler.try_cuda_compiler(architecture)
+    except compiler.CompileError as error:
+        return Check(name, False, *_cut(str(error)))
+    driver = ask_driver().version
+    if driver and (problem := compiler.release_problem(found.cuda, driver)):
+        return Check(name, False, *problem.split(": ", 1))
+    asked = os.environ.get(compiler.COMPILER_VARIABLE)
+    by = f"by {kind}, as {compiler.COMPILER_VARIABLE} asks" if asked else f"by {kind}"
+    return Check(name, True, by if kind == "nvrtc" else f"{by}, which needs a host compiler")
+
+
+def _cut(error: str) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
+    problem, _, remedy = error.partition("; ")
+    return problem, remedy
 
 
 def examine_cache() -> list[Check]:
     """Check the folder of compiled kernels."""
-    asked = compiler.wanted_cache_folder()
-    if compiler.cache_folder() != asked:
-        remedy = f"set {compiler.CACHE_VARIABLE} to a folder that can be written"
-        return [Check("cache", False, f"cannot write to {asked}", remedy)]
-    sizes = [entry.stat().st_size for entry in os.scandir(asked) if entry.is_file()]
-    files = f"{len(sizes)} file{'' if len(sizes) == 1 else 's'}"
-    return [Check("cache", True, f"{asked}: {files}, {sum(sizes) / 2**20:.1f} MiB")]
+    folder = compiler.wanted_cache_folder()
+    if problem := compiler.folder_problem(folder):
+        remedy = f"set {compiler.CACHE_VARIABLE} to a folder of your own that can be written"
+        return [Check("cache", False, problem, remedy)]
+    try:
+        limit = cache.limit_bytes()
+    except compiler.CompileError as error:
+        return [Check("cache", False, *_cut(str(error)))]
+    entries = cache.entries(folder)
+    files = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
+    size = sum(entry.size for entry in entries)
+    detail = f"{folder}: {files}, {size / 2**20:.1f} of {limit / 2**20:,.0f} MiB"
+    return [Check("cache", True, detail)]
 
 
 def examine_devices() -> list[Check]:
@@ -238,6 +286,7 @@ EXAMINATIONS: dict[str, Callable[[], list[Check]]] = {
     "Python": examine_python,
     "packages": examine_packages,
     "GPU": examine_gpu,
+    "driver": examine_driver,
     "compilers": examine_compilers,
     "cache": examine_cache,
     "searches": examine_devices,
@@ -249,3 +298,21 @@ def usable(checks: Iterable[Check]) -> list[str]:
     """Return the devices that run kernels and gave a right answer in these checks."""
     passed = {check.name for check in checks if check.ok}
     return [device for device in KERNEL_DEVICES if _search_on(device) in passed]
+
+
+def unused_gpu(device: str) -> str | None:
+    """What to say where a GPU is there, but ``device`` was taken for want of what it needs.
+
+    Parameters
+    ----------
+    device : str
+        The kind of the device that ``auto`` chose.
+
+    Returns
+    -------
+    str or None
+        One line that names the GPU and what to do; None if nothing is to be said.
+    """
+    if device == "cuda" or (gpu := ask_driver().gpu) is None:
+        return None
+    return f"{gpu.name} was not used, the {device} device was: {cuda_problem()}"

@@ -324,11 +324,11 @@ def test_cluster_barriers_are_counted_once_a_cluster() -> None:
         assert device.take_counts()["cluster_barriers"] == 4
 
 
-def test_nvcc_compiles_the_words_for_every_architecture(tmp_path: Path) -> None:
-    try:
-        compiler.find_nvcc()
-    except compiler.CompileError as error:
-        pytest.skip(str(error))
+@pytest.mark.parametrize("by", ["nvrtc", "nvcc"])
+def test_the_words_compile_for_every_architecture(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiler.COMPILER_VARIABLE, by)
+    if missing := compiler.cuda_compiler_problem():
+        pytest.skip(missing)
     for architecture in (*compiler.ARCHITECTURES, "sm_100"):
         assert compile_cubin(SOURCE, f"clusters-{architecture}", architecture).stat().st_size
 

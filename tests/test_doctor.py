@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy
@@ -9,6 +10,7 @@ import pytest
 from persistent_bfs import compiler, doctor
 from persistent_bfs.device import cuda_problem, emulated_problem
 from persistent_bfs.doctor import Check, Driver, Gpu, usable
+from persistent_bfs.toolchain import nvcc_architectures
 
 OLD_GPU = Driver(12030, Gpu("Old One", "sm_52", False))
 
@@ -32,7 +34,14 @@ def test_a_missing_gpu_package_is_a_fault_only_where_a_gpu_is(
         monkeypatch.setattr(doctor, "ask_driver", lambda driver=driver: driver)
         check = named(doctor.examine_packages())["no-such-package"]
         assert check.ok is ok
-        assert "pip install 'persistent-bfs[cuda]'" in check.remedy
+        assert "from a clone: pip install '.[cuda]'" in check.remedy
+
+
+def test_pycuda_is_never_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-package": "if you wish"})
+    monkeypatch.setattr(doctor, "ask_driver", lambda: OLD_GPU)
+    check = named(doctor.examine_packages())["no-such-package"]
+    assert check == Check("no-such-package", None, "not installed", "if you wish")
 
 
 def test_without_a_driver_there_is_one_line_and_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,42 +71,136 @@ def test_a_driver_that_fails_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None
     assert check.detail == "CUDA 13.0: cuInit answers 999"
 
 
-def test_missing_compilers_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> compiler.Compiler:
-        raise compiler.CompileError("it was not found: install it")
+def find(version: str) -> Callable[[], compiler.Compiler]:
+    """A function that finds a compiler of this version, or none."""
 
-    monkeypatch.setattr(compiler, "find_nvcc", missing)
-    monkeypatch.setattr(compiler, "find_host_compiler", missing)
-    monkeypatch.setattr(doctor, "ask_driver", lambda: OLD_GPU)
-    checks = named(doctor.examine_compilers())
-    assert checks["nvcc"].ok is False
-    assert "CUDA_HOME" in checks["nvcc"].remedy
-    assert checks["g++"].ok is None
-    assert "CXX" in checks["g++"].remedy
+    def found() -> compiler.Compiler:
+        if not version:
+            raise compiler.CompileError("it was not found: install it")
+        return compiler.Compiler(Path("somewhere"), version)
+
+    return found
 
 
-def test_an_nvcc_that_does_not_know_the_gpu_is_a_fault(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture
+def compilers(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The versions of the compilers that are there, for a GPU of sm_80; they compile anything."""
+    there = {"nvrtc": "NVRTC 12.9", "nvcc": "nvcc\nCuda compilation tools, release 11.8, V11"}
+    for kind in ("nvrtc", "nvcc"):
+        monkeypatch.setattr(compiler, f"find_{kind}", lambda kind=kind: find(there[kind])())
+        row = compiler.CUDA_COMPILERS[kind]._replace(
+            architectures=lambda _: (75, 80), compile=lambda *_: ""
+        )
+        monkeypatch.setitem(compiler.CUDA_COMPILERS, kind, row)
+    monkeypatch.delenv(compiler.COMPILER_VARIABLE, raising=False)
+    driver = Driver(12040, Gpu("GPU", "sm_80", True))
+    monkeypatch.setattr(doctor, "ask_driver", lambda: driver)
+    return there
+
+
+def test_missing_compilers_say_what_to_do(
+    compilers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    compilers.update(nvrtc="", nvcc="")
+    monkeypatch.setattr(compiler, "find_host_compiler", find(""))
+    checks = named(doctor.examine_compilers())
+    assert checks["NVRTC"].ok is checks["nvcc"].ok is checks["g++"].ok is None
+    assert "pip install '.[cuda]'" in checks["NVRTC"].remedy
+    assert "CUDA_HOME" in checks["nvcc"].remedy
+    assert "CXX" in checks["g++"].remedy
+    assert checks["compile for sm_80"].ok is False
+    monkeypatch.setattr(doctor, "ask_driver", Driver)
+    assert named(doctor.examine_compilers())["compile for sm_90"].ok is None
+
+
+def test_the_compiler_that_is_used_is_named_and_tried(
+    compilers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = named(doctor.examine_compilers())
+    assert checks["NVRTC"] == Check("NVRTC", True, "NVRTC 12.9: somewhere")
+    assert "release 11.8" in checks["nvcc"].detail
+    assert checks["compile for sm_80"] == Check("compile for sm_80", True, "by nvrtc")
+    compilers["nvrtc"] = ""
+    detail = named(doctor.examine_compilers())["compile for sm_80"].detail
+    assert detail == "by nvcc, which needs a host compiler"
+
+    def refuse(*_: object) -> str:
+        raise compiler.CompileError("nvcc refused nothing: gcc: No such file; install g++")
+
+    row = compiler.CUDA_COMPILERS["nvcc"]._replace(compile=refuse)
+    monkeypatch.setitem(compiler.CUDA_COMPILERS, "nvcc", row)
+    assert named(doctor.examine_compilers())["compile for sm_80"] == Check(
+        "compile for sm_80", False, "nvcc refused nothing: gcc: No such file", "install g++"
+    )
+
+
+def test_the_compiler_asked_for_is_said(
+    compilers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(compiler.COMPILER_VARIABLE, "nvrtc")
+    detail = named(doctor.examine_compilers())["compile for sm_80"].detail
+    assert detail == "by nvrtc, as PERSISTENT_BFS_COMPILER asks"
+
+
+def test_compilers_that_do_not_know_the_gpu_are_a_fault(
+    compilers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(12040, Gpu("GPU", "sm_90", True))
+    monkeypatch.setattr(doctor, "ask_driver", lambda: driver)
+    check = named(doctor.examine_compilers())["compile for sm_90"]
+    assert check.ok is False
+    assert "NVRTC 12.9 knows no sm_90" in check.detail
+
+
+def test_a_compiler_newer_than_the_driver_is_a_fault(compilers: dict[str, str]) -> None:
+    compilers["nvrtc"] = "NVRTC 13.0"
+    check = named(doctor.examine_compilers())["compile for sm_80"]
+    assert check.ok is False
+    assert check.detail == "the compiler is of CUDA 13.0, newer than the driver's CUDA 12.4"
+    assert "'.[cuda12]'" in check.remedy
+
+
+def test_what_nvcc_knows_is_asked_of_it(tmp_path: Path) -> None:
     nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\nprintf 'sm_75\\nsm_80\\n'\n")
+    nvcc.write_text("#!/bin/sh\nprintf 'sm_90\\nsm_75\\nsm_120\\n'\n")
     nvcc.chmod(0o755)
-    found = compiler.Compiler(nvcc, "nvcc\nCuda compilation tools, release 11.8, V11.8.89")
-    monkeypatch.setattr(compiler, "find_nvcc", lambda: found)
-    for architecture, ok in (("sm_80", True), ("sm_90", False)):
-        driver = Driver(12040, Gpu("GPU", architecture, True))
-        monkeypatch.setattr(doctor, "ask_driver", lambda driver=driver: driver)
-        checks = named(doctor.examine_compilers())
-        assert checks[f"nvcc for {architecture}"].ok is ok
-        assert "release 11.8" in checks["nvcc"].detail
+    assert nvcc_architectures(nvcc) == (75, 90, 120)
+
+
+def test_the_package_that_speaks_to_the_driver_is_named_where_a_gpu_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "ask_driver", Driver)
+    assert doctor.examine_driver() == []
+    monkeypatch.setattr(doctor, "ask_driver", lambda: OLD_GPU)
+    (check,) = doctor.examine_driver()
+    assert check.detail in ("PyCUDA", "cuda.bindings")
+
+
+def test_a_gpu_that_is_left_unused_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "cuda_problem", lambda: "cuda.bindings is missing; install it")
+    monkeypatch.setattr(doctor, "ask_driver", Driver)
+    assert doctor.unused_gpu("reference") is None
+    monkeypatch.setattr(doctor, "ask_driver", lambda: OLD_GPU)
+    assert doctor.unused_gpu("cuda") is None
+    assert doctor.unused_gpu("emulated") == (
+        "Old One was not used, the emulated device was: cuda.bindings is missing; install it"
+    )
 
 
 def test_the_cache_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "kernel.so").write_bytes(bytes(3 * 2**20))
+    (tmp_path / f"kernel-{'0' * 24}.so").write_bytes(bytes(3 * 2**20))
+    (tmp_path / "another.txt").write_text("not an entry")
+    tmp_path.chmod(0o700)
     monkeypatch.setenv(compiler.CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(compiler, "cache_folder", lambda: tmp_path)
-    assert doctor.examine_cache() == [Check("cache", True, f"{tmp_path}: 1 file, 3.0 MiB")]
-    monkeypatch.setattr(compiler, "cache_folder", lambda: tmp_path / "another")
+    monkeypatch.setenv(compiler.LIMIT_VARIABLE, "2048")
+    detail = f"{tmp_path}: 1 entry, 3.0 of 2,048 MiB"
+    assert doctor.examine_cache() == [Check("cache", True, detail)]
+    monkeypatch.setenv(compiler.LIMIT_VARIABLE, "much")
+    (check,) = doctor.examine_cache()
+    assert check.ok is False
+    assert "a number of MiB" in check.remedy
+    monkeypatch.setenv(compiler.CACHE_VARIABLE, str(tmp_path / "another.txt" / "cache"))
     (check,) = doctor.examine_cache()
     assert check.ok is False
     assert compiler.CACHE_VARIABLE in check.remedy

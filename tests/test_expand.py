@@ -10,7 +10,6 @@ import pytest
 from graphs import FRONTIER_MODEL, SMALL, SmallGraph, undirected
 
 from persistent_bfs import Graph, compiler, read_graph
-from persistent_bfs.compiler import CompileError
 from persistent_bfs.config import ADVANCES, ENGINES, WALK, Config
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device, DeviceError, DeviceUnavailable
@@ -419,11 +418,9 @@ def test_the_arguments_are_laid_out_as_the_compiler_does() -> None:
 
 
 @pytest.mark.parametrize("advance", ADVANCES)
-def test_nvcc_takes_the_walk_of_every_mapping(advance: str) -> None:
-    try:
-        compiler.find_nvcc()
-    except CompileError as missing:
-        pytest.skip(str(missing))
+def test_a_compiler_for_gpus_takes_the_walk_of_every_mapping(advance: str) -> None:
+    if missing := compiler.cuda_compiler_problem():
+        pytest.skip(missing)
     binary = compiler.cubin(Config(WALK.name, advance=advance), "sm_90").read_bytes()
     assert binary[:4] == b"\x7fELF"
     assert b"walk_level" in binary

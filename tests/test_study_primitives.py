@@ -194,17 +194,10 @@ def test_the_counting_barrier_has_no_data_race() -> None:
             assert opened.races == []
 
 
-def _has_nvcc() -> bool:
-    try:
-        compiler.find_nvcc()
-    except compiler.CompileError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not _has_nvcc(), reason="nvcc was not found")
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_120"])
-def test_nvcc_takes_the_primitives(architecture: str) -> None:
+def test_a_compiler_for_gpus_takes_the_primitives(architecture: str) -> None:
+    if missing := compiler.cuda_compiler_problem():
+        pytest.skip(missing)
     used = compiler.resources(primitives.CONFIG, architecture)
     assert set(used) == set(PROGRAM.kernels)
     for kernel, resources in used.items():

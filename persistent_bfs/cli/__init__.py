@@ -13,6 +13,7 @@ import sys
 
 import click
 
+from persistent_bfs.cli.cache import command as cache
 from persistent_bfs.cli.compare import command as compare
 from persistent_bfs.cli.doctor import command as doctor
 from persistent_bfs.cli.expand import command as expand
@@ -45,5 +46,5 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (run, compare, levels, expand, race, study, listing, doctor):
+for command in (run, compare, levels, expand, race, study, listing, doctor, cache):
     main.add_command(command)

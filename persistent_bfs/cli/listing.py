@@ -1,4 +1,4 @@
-"""``persistent-bfs list``: what there is to choose from, and what nvcc makes of it."""
+"""``persistent-bfs list``: what there is to choose from, and what the compiler makes of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from persistent_bfs.peers import PEERS
 
 
 @click.command("list")
-@click.option("--resources", is_flag=True, help="Show what nvcc gives each kernel, instead.")
+@click.option(
+    "--resources", is_flag=True, help="Show what the compiler gives each kernel, instead."
+)
 @click.option(
     "--architecture", default="sm_90", show_default=True, help="For --resources: sm_75 and newer."
 )
@@ -87,8 +89,9 @@ def list_resources(architecture: str, as_json: bool) -> None:
     rows: list[Report] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool, progress_bar() as progress:
         measure = functools.partial(compiler.resources, architecture=architecture)
-        for config, kernels in zip(configs, pool.map(measure, configs), strict=True):
-            progress("compiling", len(rows), len(configs))
+        measured = zip(configs, pool.map(measure, configs), strict=True)
+        for done, (config, kernels) in enumerate(measured):
+            progress("compiling what is not in the cache", done, len(configs))
             rows += [
                 {
                     "kernel": kernel,

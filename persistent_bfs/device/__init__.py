@@ -30,6 +30,11 @@ def cuda_problem() -> str | None:
     return cuda.cuda_problem()
 
 
+def cuda_driver_name() -> str:
+    """The package that speaks to the NVIDIA driver for the CUDA device."""
+    return "PyCUDA"
+
+
 def emulated_problem() -> str | None:
     """Why kernels cannot be emulated here, in one line; None if they can."""
     from persistent_bfs.device import emulated

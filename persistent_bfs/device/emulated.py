@@ -27,6 +27,7 @@ from persistent_bfs.compiler import (
     CompileError,
     emulated_library,
     find_host_compiler,
+    load_compiled,
 )
 from persistent_bfs.config import WARP_SIZE, Config
 from persistent_bfs.device.accesses import (
@@ -585,7 +586,12 @@ class EmulatedDevice(Device):
 
     def load(self, config: Config) -> Program:
         """Compile ``config`` (or find it in the cache) and load its kernels."""
-        return Program(config, self.load_library(self.compile(config), config.kernels))
+        kernels = load_compiled(
+            lambda: self.compile(config),
+            lambda path: self.load_library(path, config.kernels),
+            OSError,  # of dlopen
+        )
+        return Program(config, kernels)
 
     def load_library(self, path: Path, names: Sequence[str]) -> dict[str, Kernel]:
         """Load the kernels called ``names`` of a library that `compile_emulated` made."""

@@ -2,12 +2,12 @@
 // must catch.
 #include "clusters.cuh"
 
-namespace cg = cooperative_groups;
 using persistent_bfs::cluster_arrive;
 using persistent_bfs::cluster_barrier;
 using persistent_bfs::cluster_blocks;
 using persistent_bfs::cluster_rank;
 using persistent_bfs::cluster_wait;
+using persistent_bfs::grid_barrier;
 using persistent_bfs::load_shared;
 using persistent_bfs::shared_of;
 
@@ -118,14 +118,13 @@ KERNEL(ring) {
 // n levels: each block counts in its cluster's first one, the clusters in out, and all look.
 KERNEL(levels) {
   __shared__ int count;
-  cg::grid_group grid = cg::this_grid();
   if (threadIdx.x == 0) count = 0;
   cluster_barrier();
   for (int level = 0; level < n; ++level) {
     if (threadIdx.x == 0) atomicAdd(shared_of(&count, 0), 1);
     cluster_barrier();
     if (threadIdx.x == 0 && cluster_rank() == 0) atomicAdd(&out[level], count);
-    grid.sync();
+    grid_barrier();
     const int blocks = static_cast<int>(gridDim.x);
     if (out[level] != blocks * (level + 1)) atomicAdd(&out[n], 1);
   }
@@ -176,7 +175,7 @@ KERNEL(grid_between) {
   __shared__ int row[1024];
   cluster_arrive();
   row[threadIdx.x] = place();
-  cg::this_grid().sync();
+  grid_barrier();
   cluster_wait();
   out[place()] = *shared_of(&row[threadIdx.x], next_rank());
   cluster_barrier();
@@ -278,7 +277,7 @@ KERNEL(bug_divergent) {
 // Block 0 never comes to the barrier.
 KERNEL(bug_missing_arrival) {
   if (cluster_rank() == 0) {
-    cg::this_grid().sync();
+    grid_barrier();
   } else {
     cluster_barrier();
   }

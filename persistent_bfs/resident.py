@@ -165,6 +165,7 @@ def _close_all_at_exit() -> None:
     Called when the first is open: what is registered last is called first, and finalisers were
     registered when the device was opened.
     """
+
     def close_all() -> None:
         for resident in tuple(_open):
             resident.close_at_exit()

@@ -32,7 +32,9 @@ def cuda_problem() -> str | None:
 
 def cuda_driver_name() -> str:
     """The package that speaks to the NVIDIA driver for the CUDA device."""
-    return "PyCUDA"
+    from persistent_bfs.device.driver import DRIVERS, driver_name
+
+    return DRIVERS[driver_name()]
 
 
 def emulated_problem() -> str | None:

@@ -49,9 +49,17 @@ PORTABLE_CLUSTER = 8  # the largest that a kernel needs no leave for
 # _INVALID_CLUSTER_SIZE.
 NO_SUCH_CLUSTERS = (1, 801, 912)
 
+# What the driver answers of a module it cannot take: CUDA_ERROR_INVALID_IMAGE, _NO_BINARY_FOR_GPU,
+# _INVALID_PTX, _UNSUPPORTED_PTX_VERSION and _INVALID_SOURCE.
+BAD_IMAGE = (200, 209, 218, 222, 300)
+
 # Pinned memory is given in slots of pages that are kept: windows of a few bytes on the device, of
 # which every session has some, and pinning takes as long as a short search.
 PINNED_PAGE, PINNED_SLOT = 1 << 16, 1 << 9
+
+
+class BadImage(DeviceError):
+    """The driver cannot load a compiled kernel."""
 
 
 def cuda_problem() -> str | None:
@@ -60,7 +68,7 @@ def cuda_problem() -> str | None:
     Looks for the packages, the driver, a device and a compiler (or kernels that one has left), and
     makes no context.
     """
-    return driver_problem() or compiler.cuda_compiler_problem()
+    return driver_problem() or compiler.cuda_kernels_problem()
 
 
 class CudaBuffer(Buffer):
@@ -213,16 +221,24 @@ class CudaDevice(Device):
         """As `Device.load`; what was loaded once stays, for sessions that come and go."""
         with self._loading:
             if config not in self._programs:
-                kernels = self.load_library(self.compile(config), config.kernels)
+                kernels = compiler.load_compiled(
+                    lambda: self.compile(config),
+                    lambda path: self.load_library(path, config.kernels),
+                    BadImage,
+                )
                 self._programs[config] = Program(config, kernels)
             return self._programs[config]
 
     def load_library(self, path: Path, names: Sequence[str]) -> dict[str, Kernel]:
         """Load the kernels called ``names`` of a cubin that `compile_cubin` made."""
         with self.current():
-            module = check(
-                self.cu.cuModuleLoadData(path.read_bytes()), f"cuModuleLoadData of {path.name}"
-            )
+            answer = self.cu.cuModuleLoadData(path.read_bytes())
+            call = f"cuModuleLoadData of {path.name}"
+            if answer[0].value in BAD_IMAGE:
+                version = check(self.cu.cuDriverGetVersion(), "cuDriverGetVersion")
+                why = compiler.newer_than_driver(path, version)
+                raise BadImage(f"{failure(answer[0], call)}" + (f"; {why}" if why else ""))
+            module = check(answer, call)
             self.driver.owned(self, _unload, (self.cu, module))
             return {name: self._kernel(module, name) for name in names}
 

@@ -25,7 +25,8 @@ from persistent_bfs.device.base import DeviceError, DeviceLost, HostArray
 
 DRIVER_VARIABLE = "PERSISTENT_BFS_DRIVER"
 
-DRIVERS = ("pycuda", "bindings")
+# By the name that the variable takes.
+DRIVERS = {"pycuda": "PyCUDA", "bindings": "cuda.bindings"}
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 NON_BLOCKING_STREAM = 1  # does not wait for the legacy default stream, nor it for ours

@@ -1,7 +1,7 @@
-// What the kernels take from their compiler: nvcc, or g++ with the emulated device.
+// What the kernels take from their compiler: NVRTC or nvcc, or g++ with the emulated device.
 //
-// Everything that differs between the two is here, in shared_words.cuh and in clusters.cuh, so that
-// no other file asks which it is. Under nvcc these are CUDA's own words; under g++
+// Everything that differs between them is here, in shared_words.cuh and in clusters.cuh, so that
+// no other file asks which it is. For a GPU these are CUDA's own words; under g++
 // `emulation/simt.hpp` supplies the same words, and relaxed accesses become points at which the
 // emulated schedule may switch threads.
 #pragma once

@@ -208,6 +208,12 @@ def _facts_of(content: bytes) -> Facts:
     return known
 
 
+def any_of(suffix: str) -> bool:
+    """Whether there is an entry of this kind, whole or not."""
+    there = (entry for folder in _folders_to_read() for entry in entries(folder))
+    return any(entry.path.suffix == suffix for entry in there)
+
+
 def _note_use(path: Path) -> None:
     with suppress(OSError):  # of a folder that is only read, or deleted meanwhile
         status, now = path.stat(), time.time()

@@ -288,10 +288,7 @@ def cuda_kernels_problem() -> str | None:
 
     Looks for no compiler where a cubin is in the cache.
     """
-    there = cache.entries(wanted_cache_folder())
-    if any(entry.path.suffix == ".cubin" for entry in there):
-        return None
-    return cuda_compiler_problem()
+    return None if cache.any_of(".cubin") else cuda_compiler_problem()
 
 
 def try_cuda_compiler(architecture: str) -> None:

@@ -181,10 +181,12 @@ def test_a_folder_that_others_write_to_is_not_used(folder: Path, mode: int) -> N
     folder.chmod(mode)
     forget()
     assert cache.find(NAME) is None
+    assert not cache.any_of(".so")
     with pytest.warns(UserWarning, match=r"cache is not safe, others .* \(chmod go-w\); set"):
         another = publish()
     assert another.parent != folder
     assert cache.find(NAME) == another
+    assert cache.any_of(".so")
     folder.chmod(0o700)
     forget()
     assert cache.find(NAME) == path

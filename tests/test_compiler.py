@@ -579,3 +579,17 @@ def test_every_folder_of_device_code_is_in_the_wheel() -> None:
         folder = ".".join(("persistent_bfs", *file.relative_to(REPOSITORY).parts[:-1]))
         assert folder in packages
         assert f"*{file.suffix}" in data[folder].replace(",", " ").split()
+
+
+def test_what_remedies_tell_to_install_is_wheels_alone() -> None:
+    declared = configparser.ConfigParser()
+    declared.read(REPOSITORY / "setup.cfg")
+    extras = {
+        name: [line for line in lines.split("\n") if line and not line.startswith("#")]
+        for name, lines in declared["options.extras_require"].items()
+    }
+    named = re.findall(r"\.\[(\w+)\]", compiler.INSTALL)
+    assert named == ["cuda", "cuda12"]
+    wheels = ("cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
+    for name in named:
+        assert all(line.startswith(wheels) for line in extras[name]), extras[name]

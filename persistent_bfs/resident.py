@@ -26,6 +26,7 @@ from persistent_bfs.trace import Records, read_records
 # A session that is closed waits so long for a search that was interrupted; what still runs then
 # keeps its memory until it is over.
 SECONDS_TO_END = 2.0
+SECONDS_BETWEEN_STOPS = 0.02
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class ResidentSearch:
         self.lock = threading.RLock()
         self.device = device
         self.config = config
-        self._closed = False
+        self._closed = self._abandoned = False
+        self._parked = threading.Event()
         self._spoiled = ""
         with device.turn(), device.current():
             self.workspace = make_workspace(device, graph, config)
@@ -90,43 +92,60 @@ class ResidentSearch:
         DeviceError
             As `persistent_bfs.session.BFS.run`.
         """
-        device, stream, engine = self.device, self.stream, self.engine
-        with self.lock, device.turn():
+        if _exiting.is_set():
+            threading.Event().wait()  # in a daemon thread, which ends with the process
+        with self.lock:
             if self._closed:
                 raise ValueError("this session is closed")
             if self._spoiled:
                 raise DeviceError(f"this session cannot search any more: {self._spoiled}")
-            with device.current():
-                self._shelf.make_room()
-                device.take_counts()
-                stream.counters.reset()
-                started = time.perf_counter()
-                try:
-                    outcome = engine.run(source, max_depth, time_limit)
-                except BaseException:
-                    if engine.is_running:
-                        self._spoiled = "its last one did not end when it was told to"
-                    raise
-                launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
-                wall_ms = (time.perf_counter() - started) * 1e3
-                device_ms = engine.device_ms()
-                counts = device.take_counts()
-                trace = self.workspace["trace"] if self.config.trace else None
-                records = None if trace is None else read_records(trace, outcome.depth + 1)
-                answer = self._shelf.put()
-                if not self.config.exact:
-                    answer.settle()  # how many were reached is not what was counted
-            return Found(outcome, answer, launches, host_syncs, device_ms, wall_ms, counts, records)
+            try:
+                with self.device.turn(), self.device.current():
+                    return self._search(source, max_depth, time_limit)
+            except BaseException:
+                if _exiting.is_set():
+                    self._parked.set()
+                    threading.Event().wait()  # the lock held, until the process ends
+                raise
+
+    def _search(self, source: int, max_depth: int, time_limit: float | None) -> Found:
+        device, stream, engine = self.device, self.stream, self.engine
+        self._shelf.make_room()
+        device.take_counts()
+        stream.counters.reset()
+        started = time.perf_counter()
+        try:
+            outcome = engine.run(source, max_depth, time_limit)
+        except BaseException:
+            if engine.is_running:
+                self._spoiled = "its last one did not end when it was told to"
+            raise
+        launches, host_syncs = stream.counters.launches, stream.counters.host_syncs
+        wall_ms = (time.perf_counter() - started) * 1e3
+        device_ms = engine.device_ms()
+        counts = device.take_counts()
+        trace = self.workspace["trace"] if self.config.trace else None
+        records = None if trace is None else read_records(trace, outcome.depth + 1)
+        answer = self._shelf.put()
+        if not self.config.exact:
+            answer.settle()  # how many were reached is not what was counted
+        return Found(outcome, answer, launches, host_syncs, device_ms, wall_ms, counts, records)
 
     def close_at_exit(self) -> None:
         """As `close`, before the interpreter ends, which waits for no other thread.
 
         One that searches in a loop waits until the process is over, as daemon threads do.
         """
-        if self.lock.acquire(timeout=SECONDS_TO_END):
-            self.close()  # and the lock is kept
-        else:
-            self.device.abandon()
+        until = time.monotonic() + SECONDS_TO_END
+        while time.monotonic() < until:
+            # The lock is kept: a thread that has it waits in `run` until the process ends.
+            if self._parked.is_set() or self.lock.acquire(timeout=SECONDS_BETWEEN_STOPS):
+                self._close()
+                return
+            with suppress(DeviceError), self.device.current():
+                self.engine.stop()
+        self._abandoned = True
+        self.device.abandon()
 
     def close(self) -> None:
         """Give everything back; harmless twice, and never raises.
@@ -134,8 +153,9 @@ class ResidentSearch:
         Waits for another thread's search. What a search that was left without its end may still
         use is given back once it has ended.
         """
-        with self.lock:
-            self._close()
+        if not (self._abandoned or self._parked.is_set()):
+            with self.lock:
+                self._close()
 
     def _close(self) -> None:
         if self._closed:
@@ -155,6 +175,7 @@ class ResidentSearch:
         self.workspace.free()
 
 
+_exiting = threading.Event()
 _open: weakref.WeakSet[ResidentSearch] = weakref.WeakSet()
 
 
@@ -162,11 +183,12 @@ _open: weakref.WeakSet[ResidentSearch] = weakref.WeakSet()
 def _close_all_at_exit() -> None:
     """Close what is open when the interpreter ends, before anything of it is given back.
 
-    Called when the first is open: what is registered last is called first, and finalisers were
-    registered when the device was opened.
+    What is registered last is called first, and all finalisers are registered with their first.
     """
+    weakref.finalize(_open, lambda: None)
 
     def close_all() -> None:
+        _exiting.set()
         for resident in tuple(_open):
             resident.close_at_exit()
 

@@ -69,6 +69,16 @@ PROGRAMS: dict[str, tuple[str, int, str]] = {
         0,
         "",
     ),
+    "a daemon thread in the middle of a long search": (
+        "search, began = BFS(read_graph('path:3000000'), device=device, tiers='none'), []\n"
+        "def ask():\n"
+        "    began.append(True); search.run(0)\n"
+        "thread = threading.Thread(target=ask, daemon=True)\n"
+        "thread.start()\n"
+        "while not began: pass",
+        0,
+        "",
+    ),
     "an exception": ("search = session()\nraise LookupError('gone')", 1, "LookupError: gone"),
     "an exception inside with": (
         "with session() as search:\n    raise LookupError('gone')",

@@ -334,6 +334,15 @@ class Stream(ABC):
     def _abandon_capture(self) -> None: ...
 
 
+def never_destroy(handle: Any) -> None:
+    """Keep an object until the process ends, and beyond the interpreter.
+
+    Where its destructor would take memory from what still runs, or call a driver that can no longer
+    answer: PyCUDA's end the process then.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
+
+
 class Device(ABC):
     """One device, opened; a context manager."""
 

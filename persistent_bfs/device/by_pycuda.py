@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from persistent_bfs.device.base import DeviceError, DeviceUnavailable
+from persistent_bfs.device.base import DeviceError, DeviceUnavailable, never_destroy
 from persistent_bfs.device.driver import (
     NON_BLOCKING_STREAM,
     Allocation,
@@ -28,7 +28,6 @@ from persistent_bfs.device.driver import (
     check,
     failure,
     free_directly,
-    never_destroy,
 )
 
 # Larger arrays are too few to gain from a pool, which would round their sizes up and keep them from

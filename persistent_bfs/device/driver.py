@@ -11,7 +11,6 @@ owner any more, or when the interpreter ends, in whichever thread that happens.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import threading
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from persistent_bfs.device.base import DeviceError, DeviceLost, HostArray
+from persistent_bfs.device.base import DeviceError, DeviceLost, HostArray, never_destroy
 
 DRIVER_VARIABLE = "PERSISTENT_BFS_DRIVER"
 
@@ -187,14 +186,6 @@ class Pinned(NamedTuple):
 
     array: HostArray
     handle: Any
-
-
-def never_destroy(handle: Any) -> None:
-    """Keep an object until the process ends, and beyond the interpreter.
-
-    Its destructor would call the driver, which can no longer answer; PyCUDA's end the process then.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
 
 
 class Driver(ABC):

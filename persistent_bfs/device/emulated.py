@@ -57,6 +57,7 @@ from persistent_bfs.device.base import (
     LaunchTooLarge,
     Program,
     Stream,
+    never_destroy,
 )
 
 SCHEDULES = ("roundrobin", "random", "adversarial")
@@ -498,7 +499,7 @@ class EmulatedDevice(Device):
         self.items: list[tuple[EmulatedBuffer, int]] = []
         self._races: dict[tuple[object, ...], DataRace] = {}
         self.counters = EmulationCounters()
-        self.capturing = False
+        self.capturing = self._abandoned = False
         self._turn = threading.RLock()
         self._buffers: dict[int, EmulatedBuffer] = {}
         self._pinned: list[weakref.ref[HostArray]] = []
@@ -757,8 +758,16 @@ class EmulatedDevice(Device):
         """Device memory that can still be allocated, in bytes."""
         return self.info.memory_bytes - sum(buffer.nbytes for buffer in self._buffers.values())
 
+    def abandon(self) -> None:
+        """As `Device.abandon`."""
+        self._abandoned = True
+        never_destroy(self)
+        never_destroy(_STACKS)
+
     def close(self) -> None:
         """Give everything back."""
+        if self._abandoned:
+            return
         for buffer in tuple(self._buffers.values()):
             buffer.free()
         self._pinned.clear()

@@ -347,7 +347,7 @@ def test_a_message_is_one_line_that_is_not_too_long(value: Any, words: str) -> N
         BFS(FOUR, engine=value)
     assert len(str(caught.value)) < 250
     assert "\n" not in str(caught.value)
-    with pytest.raises((TypeError, ValueError), match="^source: ") as caught:
+    with pytest.raises((TypeError, ValueError), match=r"^source: ") as caught:
         bfs(FOUR, value)
     assert len(str(caught.value)) < 250
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import json
 import os
 import re
@@ -95,7 +96,7 @@ def test_a_full_disk_is_one_line_and_a_code_of_its_own(command: str, tmp_path: P
 
 
 @posix
-@pytest.mark.parametrize("command", ["", "--help", RUN, f"{RUN} --json", "list"])
+@pytest.mark.parametrize("command", ["--help", RUN, f"{RUN} --json"])
 @pytest.mark.parametrize(
     ("redirection", "stderr", "code"),
     [
@@ -455,6 +456,39 @@ def test_nothing_but_a_wrong_answer_ends_in_1(
     *above, last = result.stderr.splitlines()
     assert last.startswith(line)
     assert ("Traceback" in "".join(above)) == (code == 70)
+
+
+def test_a_graph_that_no_memory_holds_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("persistent_bfs.io.read_graph", fail)
+    result = call("run", "path:5")
+    assert (result.exit_code, result.stderr) == (2, "error: out of memory\n")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pty") is None, reason="needs a pseudo-terminal")
+def test_a_terminal_gets_what_a_file_gets(tmp_path: Path) -> None:
+    import pty
+
+    ours, its = pty.openpty()
+    words = [sys.executable, "-m", "persistent_bfs", *RUN.split()]
+    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with open(ours, "rb") as screen:
+        done = subprocess.run(
+            words,
+            stdout=its,
+            stderr=its,
+            cwd=graphs.REPOSITORY,
+            env={**plain, "TERM": "xterm-256color", "COLUMNS": "100"},
+            check=False,
+            timeout=120,
+        )
+        os.close(its)
+        shown = screen.read1(1 << 16).decode()
+    assert done.returncode == 0
+    assert "\x1b[" in shown  # colours
+    assert "5 reached: verified" in re.sub(r"\x1b\[[0-9;]*m", "", shown)
 
 
 def test_the_help_names_every_code() -> None:

@@ -111,4 +111,4 @@ def bad_input() -> Iterator[None]:
     except OSError as error:
         raise click.ClickException(_named(error)) from error
     except (ValueError, TypeError, MemoryError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(str(error) or "out of memory") from error

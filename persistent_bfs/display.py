@@ -30,9 +30,17 @@ FIRST_SUMS, LAST_SUMS = 4, 2
 FILE_WIDTH = 240
 
 
+class _Console(Console):
+    """A console that leaves a reader who went away to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        """As `rich.console.Console.on_broken_pipe`."""
+        raise BrokenPipeError
+
+
 def show(content: RenderableType) -> None:
     """Write to stdout, labels taken literally."""
-    console = Console(
+    console = _Console(
         markup=False,
         highlight=False,
         emoji=False,

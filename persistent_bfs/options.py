@@ -152,8 +152,12 @@ class Options:
             check_block_threads(self.block_threads)
 
     @classmethod
-    def of(cls, options: Options | None, choices: Mapping[str, Any]) -> Options:
+    def of(
+        cls, options: Options | None, choices: Mapping[str, Any], beside: Iterable[str] = ()
+    ) -> Options:
         """``options`` (by default the default ones) with the fields that ``choices`` names.
+
+        ``beside`` are the other keywords there are, one of which may have been meant.
 
         Raises
         ------
@@ -165,5 +169,5 @@ class Options:
         known = {field.name: getattr(options or cls(), field.name) for field in fields(cls)}
         for name in choices:
             if name not in known:
-                raise TypeError(str(unknown_name("argument", name, known)))
+                raise TypeError(str(unknown_name("argument", name, [*beside, *known])))
         return cls(**{**known, **choices})

@@ -6,7 +6,7 @@ import atexit
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -129,7 +129,8 @@ class BFS:
         # All that can be wrong with the arguments is found before a device is opened, and what can
         # be seen at once before a graph is read.
         wishes = _check_arguments(
-            engine, device, predecessors, trace, reorder, time_limit, options, choices
+            *(engine, device, predecessors, trace, reorder, time_limit, options, choices),
+            keywords=BFS.__init__.__kwdefaults__ or (),
         )
         self._options = wishes
         self.time_limit = time_limit
@@ -461,9 +462,10 @@ def _check_arguments(
     time_limit: object,
     options: Options | None,
     choices: Mapping[str, Any],
+    keywords: Iterable[str],
 ) -> Options:
     """All that is asked of a session but its graph, as far as it can be wrong without one."""
-    wishes = Options.of(options, choices)
+    wishes = Options.of(options, choices, keywords)
     check_choice("engine", engine, ("auto", *ENGINES))
     if not isinstance(device, Device):
         check_device(device)
@@ -543,7 +545,13 @@ def bfs(
     >>> result.distances.tolist(), result.levels, result.reached
     ([0, 1, 1, 1], 2, 4)
     """
-    _check_arguments(engine, device, predecessors, False, None, time_limit, options, choices)
+    for name in ("trace", "reorder"):
+        if name in choices:
+            raise TypeError(f"{name} is an argument of BFS, not of bfs")
+    _check_arguments(
+        *(engine, device, predecessors, False, None, time_limit, options, choices),
+        keywords=bfs.__kwdefaults__ or (),
+    )
     _check_depth(max_depth)
     graph = Graph.of(graph)
     source = _vertex(graph, source)

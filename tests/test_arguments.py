@@ -100,6 +100,7 @@ SESSION = [
     ("options", {}, TypeError, "options is {}; it must be an Options"),
     ("options", "fast", TypeError, "options is 'fast'; it must be an Options"),
     ("engin", "persistent", TypeError, "unknown argument 'engin'"),
+    ("engin", "persistent", TypeError, "did you mean 'engine'"),
     ("block_thread", 64, TypeError, "unknown argument 'block_thread'.*'block_threads'"),
 ]
 
@@ -209,6 +210,19 @@ def test_what_one_search_cannot_be_asked_for(
 ) -> None:
     with pytest.raises(error, match=words):
         bfs(FOUR, 0, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("trace", "trace is an argument of BFS, not of bfs"),
+        ("reorder", "reorder is an argument of BFS, not of bfs"),
+        ("maxdepth", "unknown argument 'maxdepth'; .*did you mean 'max_depth'"),
+    ],
+)
+def test_what_is_an_argument_of_a_session_alone(name: str, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        bfs(FOUR, 0, **{name: True})
 
 
 @pytest.mark.parametrize(("name", "value", "error", "words"), OPTIONS)

@@ -11,7 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from persistent_bfs.arguments import unknown_name
+
 WARP_SIZE = 32
+MOST_BLOCK_THREADS = 1024
+MOST_BLOCK_QUEUE = 2048
 MOST_ROW_SLOTS = 3  # of a vertex in a tier: so many or more
 
 # Threads a multiprocessor whose registers suffice for kernels that both push and pull by bitmaps:
@@ -462,7 +466,22 @@ def choose(table: Mapping[str, Any], name: str, what: str) -> Any:
     try:
         return table[name]
     except (KeyError, TypeError):
-        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(table)}") from None
+        raise unknown_name(what, name, table) from None
+
+
+def check_block_threads(threads: int) -> None:
+    """Refuse a number of threads that no block can have.
+
+    Raises
+    ------
+    ValueError
+        It is no multiple of 32 from 32 to 1024.
+    """
+    if threads % WARP_SIZE or not WARP_SIZE <= threads <= MOST_BLOCK_THREADS:
+        raise ValueError(
+            f"block_threads is {threads}; it must be a multiple of {WARP_SIZE}, {WARP_SIZE} to "
+            f"{MOST_BLOCK_THREADS}"
+        )
 
 
 def rows_by_loop() -> Iterator[Config]:
@@ -617,12 +636,11 @@ class Config:
             choose(table, name, what)
         if self.offset_bits not in (32, 64):
             raise ValueError(f"offset_bits is {self.offset_bits}; it must be 32 or 64")
-        if self.block_threads % WARP_SIZE or not WARP_SIZE <= self.block_threads <= 1024:
+        check_block_threads(self.block_threads)
+        if not 1 <= self.block_queue <= MOST_BLOCK_QUEUE:
             raise ValueError(
-                f"block_threads is {self.block_threads}; it must be a multiple of 32, 32 to 1024"
+                f"block_queue is {self.block_queue}; it must be 1 to {MOST_BLOCK_QUEUE}"
             )
-        if not 1 <= self.block_queue <= 2048:
-            raise ValueError(f"block_queue is {self.block_queue}; it must be 1 to 2048")
         if not 1 <= self.row_slots <= MOST_ROW_SLOTS:
             raise ValueError(f"row_slots is {self.row_slots}; it must be 1 to {MOST_ROW_SLOTS}")
         problem = conflict(self.direction, self.advance, self.append, self.frontier)

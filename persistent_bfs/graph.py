@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from persistent_bfs.arguments import check_flag, check_integer, check_name, shown
 from persistent_bfs.rows import by_rows
 
 __all__ = ["MAX_VERTICES", "Graph", "check_id_gap", "plan_offsets"]
@@ -134,9 +135,8 @@ class Graph:
                     "Graph.from_arrays converts"
                 )
             _refuse_mask(field, given)
-        for field, value, kind in (("directed", self.directed, bool), ("name", self.name, str)):
-            if not isinstance(value, kind):
-                raise TypeError(f"{field} must be a {kind.__name__}, got {value!r}")
+        object.__setattr__(self, "directed", check_flag("directed", self.directed))
+        check_name("name", self.name)
         if offsets.dtype not in (np.int32, np.int64) or indices.dtype != np.int32:
             raise TypeError(
                 "row_offsets must be int32 or int64 and col_indices int32, "
@@ -145,7 +145,7 @@ class Graph:
         _check_csr(offsets, indices)
         labels = self.labels
         if labels is not None:
-            labels = np.asarray(labels, dtype=np.str_)
+            labels = _names(labels)
             if labels.shape != (self.vertices,):
                 raise ValueError(
                     f"{self.vertices} vertices need as many labels, got {labels.shape}"
@@ -163,10 +163,14 @@ class Graph:
                 view.flags.writeable = False
                 object.__setattr__(self, field, view)
         if self.nodes is not None:
-            nodes = tuple(self.nodes)
+            try:
+                nodes = tuple(self.nodes)
+                distinct = len(set(nodes))
+            except TypeError as error:
+                raise TypeError(f"nodes must be a sequence of hashable objects: {error}") from None
             if len(nodes) != self.vertices:
                 raise ValueError(f"{self.vertices} vertices need as many nodes, got {len(nodes)}")
-            if len(set(nodes)) < len(nodes):
+            if distinct < len(nodes):
                 raise ValueError("a node stands for more than one vertex")
             object.__setattr__(self, "nodes", nodes)
 
@@ -292,6 +296,9 @@ class Graph:
                 "from_edges takes sources and targets apart; from pairs: "
                 "Graph.from_edges(*zip(*pairs))"
             )
+        directed = check_flag("directed", directed)
+        labels = None if labels is None else _names(labels)
+        check_name("name", name)
         s, t = _integers("sources", sources), _integers("targets", targets)
         if s.shape != t.shape:
             raise ValueError(f"sources and targets differ in length: {s.size} and {t.size}")
@@ -304,7 +311,7 @@ class Graph:
             except ValueError as error:
                 raise ValueError(f"{error}; relabel the ids, or pass vertices=") from None
             vertices = largest + 1
-        vertices = operator.index(vertices)
+        vertices = check_integer("vertices", vertices, 0)
         plan_offsets(vertices, s.size)
         if largest >= vertices:
             raise ValueError(f"id {largest} is out of range for {vertices} vertices")
@@ -326,7 +333,7 @@ class Graph:
             offsets.astype(f"int{width}", copy=False),
             indices.astype(np.int32, copy=False),
             directed,
-            None if labels is None else np.asarray(labels, dtype=np.str_),
+            labels,
             name,
         )
 
@@ -363,6 +370,11 @@ class Graph:
         TypeError
             If a dense one does not hold numbers.
         """
+        if directed is not None:
+            directed = check_flag("directed", directed)
+        drop_zeros = check_flag("drop_zeros", drop_zeros)
+        labels = None if labels is None else _names(labels)
+        check_name("name", name)
         sparse: Any = matrix
         if not scipy.sparse.issparse(matrix):
             sparse = scipy.sparse.coo_array(_dense_pattern(matrix))
@@ -400,6 +412,8 @@ class Graph:
             raise TypeError(f"a NetworkX graph is needed, got {type(graph).__name__}") from None
         if not isinstance(graph, networkx.Graph):
             raise TypeError(f"a NetworkX graph is needed, got {type(graph).__name__}")
+        if name is not None:
+            check_name("name", name)
         nodes = list(graph)
         plain = all(type(node) is int and 0 <= node < len(nodes) for node in nodes)
         index = {node: node if plain else i for i, node in enumerate(nodes)}
@@ -457,6 +471,9 @@ class Graph:
         Any array with ``__array__`` will do: int64, read-only, memory-mapped, strided. None is
         written to. int32, contiguous ones are shared, not copied.
         """
+        directed = check_flag("directed", directed)
+        labels = None if labels is None else _names(labels)
+        check_name("name", name)
         offsets = _integers("row_offsets", row_offsets)
         indices = _integers("col_indices", col_indices)
         _check_csr(offsets, indices)
@@ -465,7 +482,7 @@ class Graph:
             offsets.astype(f"int{width}", copy=False),
             indices.astype(np.int32, copy=False),
             directed,
-            None if labels is None else np.asarray(labels, dtype=np.str_),
+            labels,
             name,
         )
         if not directed:
@@ -561,8 +578,9 @@ class Graph:
         ValueError
             If ``bits`` is neither, or 32 is too narrow for the arcs.
         """
+        bits = check_integer("bits", bits, 0)
         if bits not in (32, 64):
-            raise ValueError(f"offsets have 32 or 64 bits, not {bits}")
+            raise ValueError(f"bits: offsets have 32 or 64 bits, not {bits}")
         if bits < plan_offsets(self.vertices, self.arcs):
             raise ValueError(f"{self.arcs:,} arcs need 64-bit offsets")
         offsets = self.row_offsets.astype(f"int{bits}", copy=False)
@@ -583,7 +601,7 @@ class Graph:
 
     def label_of(self, vertex: int) -> str:
         """Return the label of a vertex, its id in digits where the graph has no labels."""
-        vertex = self.check_source(vertex)
+        vertex = self._check_vertex(vertex)
         return str(vertex) if self.labels is None else str(self.labels[vertex])
 
     @cached_property
@@ -619,8 +637,8 @@ class Graph:
         if not isinstance(id_or_label, str):
             vertex = self._integer(id_or_label)
             if self.nodes is not None and self._labels_are_numbers:
-                raise ValueError(f"{id_or_label!r} is no node of this graph")
-            return self.check_source(vertex)
+                raise ValueError(f"{shown(id_or_label)} is no node of this graph")
+            return self._check_vertex(vertex)
         if id_or_label in self._vertex_of_label:
             return self._vertex_of_label[id_or_label]
         number = None if self._labels_are_numbers else _number(id_or_label)
@@ -631,7 +649,7 @@ class Graph:
             if self._labels_are_numbers:
                 what = "label (labels are numbers here, so a number is one)"
             raise ValueError(f"{id_or_label!r} is no vertex {what}{hint}")
-        return self.check_source(number)
+        return self._check_vertex(number)
 
     def check_source(self, source: Any) -> int:
         """Return ``source`` as a Python int, a vertex of this graph.
@@ -643,9 +661,17 @@ class Graph:
         ValueError
             If it is out of range.
         """
-        vertex = self._integer(source)
+        try:
+            return self._check_vertex(source)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"source: {error}") from None
+
+    def _check_vertex(self, value: Any) -> int:
+        vertex = self._integer(value)
         if not 0 <= vertex < self.vertices:
-            raise ValueError(f"vertex {vertex} is out of range: ids are 0 to {self.vertices - 1}")
+            raise ValueError(
+                f"vertex {shown(vertex)} is out of range: ids are 0 to {self.vertices - 1}"
+            )
         return vertex
 
     @staticmethod
@@ -655,9 +681,20 @@ class Graph:
                 raise TypeError
             return operator.index(source)
         except TypeError:
+            kind = type(source).__name__
             raise TypeError(
-                f"a vertex id must be an integer, got {source!r} of type {type(source).__name__}"
+                f"a vertex id must be an integer, got {shown(source)} of type {kind}"
             ) from None
+
+
+def _names(labels: Any) -> npt.NDArray[np.str_]:
+    """Return labels as an array of str; other things are none, however they would print."""
+    array = _array("labels", labels)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "UTO"):
+        raise TypeError(f"labels must be a sequence of str, got {type(labels).__name__}")
+    if array.dtype.kind == "O" and not all(isinstance(label, str) for label in array):
+        raise TypeError("labels must be a sequence of str, and one is none")
+    return array.astype(np.str_, copy=False)
 
 
 def _number(text: str) -> int | None:
@@ -668,12 +705,20 @@ def _number(text: str) -> int | None:
         return None
 
 
+def _array(what: str, values: Any) -> npt.NDArray[Any]:
+    """Return anything as NumPy reads it; an error that names it if NumPy cannot."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{what} cannot be made a NumPy array: {error}") from None
+
+
 def _integers(what: str, values: Any) -> IntArray:
     """Return any array-like of integers as a one-dimensional NumPy array."""
     if isinstance(values, Iterable) and not hasattr(values, "__len__"):
         values = list(values)
     _refuse_mask(what, values)
-    array = np.asarray(values)
+    array = _array(what, values)
     if array.ndim != 1:
         raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
     if array.size == 0:
@@ -753,7 +798,7 @@ def _opposite_missing(s: IntArray, t: IntArray, vertices: int) -> tuple[int, int
 
 def _dense_pattern(matrix: Any) -> npt.NDArray[np.bool_]:
     """Return where a dense matrix has an edge: not at zero, NaN, infinity or a masked entry."""
-    values = np.asarray(matrix)
+    values = _array("matrix", matrix)
     if values.dtype.kind not in "biufc":
         raise TypeError(f"a matrix must hold numbers, got {values.dtype}")
     edges: npt.NDArray[np.bool_] = values != 0

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-import operator
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
+from persistent_bfs.arguments import (
+    INT32_MAX,
+    check_choice,
+    check_integer,
+    check_name,
+    shown,
+    unknown_name,
+)
 from persistent_bfs.config import (
     ADVANCES,
     APPENDS,
     CLAIMS,
     DIRECTIONS,
-    ENGINES,
     FRONTIERS,
-    ORDERS,
-    choose,
+    MOST_BLOCK_QUEUE,
+    MOST_BLOCK_THREADS,
+    WARP_SIZE,
+    check_block_threads,
 )
+from persistent_bfs.device import SCHEDULES
+from persistent_bfs.tiers import check_tiers
+
+MOST_LEVELS_PER_LAUNCH = 1 << 16
+"""As many nodes a CUDA Graph has at most; more would take longer to make than to run."""
 
 # Their members are the tables' rows, which a test compares them with: a type cannot be computed.
 EngineName = Literal[
     "auto", "host_loop", "host_batched", "graph_unrolled", "graph_while", "persistent"
 ]
 AdvanceName = Literal[
-    "topology", "thread", "warp", "block", "bucketed", "edge", "edge_list", "auto"
+    "thread", "warp", "block", "bucketed", "edge", "topology", "edge_list", "auto"
 ]
 DirectionName = Literal["push", "pull", "auto"]
 ClaimName = Literal["cas", "min", "naive"]
 AppendName = Literal["warp", "atomic", "block", "scan", "scan_padded"]
 FrontierName = Literal["sparse", "dense"]
 OrderName = Literal["none", "rcm", "bfs", "degree"]
+# Or ``cuda:N``, which no type can spell out.
+DeviceName = Literal["auto", "cuda", "emulated", "reference"]
 ScheduleName = Literal["roundrobin", "random", "adversarial"]
 
 
@@ -111,35 +123,41 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        tables: dict[str, tuple[Mapping[str, Any], bool]] = {
+        tables: dict[str, tuple[Iterable[str], bool]] = {
             "advance": (ADVANCES, False),
             "direction": (DIRECTIONS, True),
             "claim": (CLAIMS, False),
             "append": (APPENDS, False),
             "frontier": (FRONTIERS, True),
+            "schedule": (SCHEDULES, False),
         }
-        for name, (table, may_be_none) in tables.items():
+        for name, (known, may_be_none) in tables.items():
             value = getattr(self, name)
             if value is not None or not may_be_none:
-                choose(table, check_name(name, value), name)
-        check_name("tiers", self.tiers)
-        check_name("schedule", self.schedule)
-        for name, least, may_be_none in (
-            ("block_threads", 1, True),
-            ("block_queue", 1, False),
-            ("levels_per_launch", 1, True),
-            ("blocks", 1, True),
-            ("tier_slots", 2, True),
-            ("seed", 0, False),
+                check_choice(name, value, known)
+        check_tiers(check_name("tiers", self.tiers))
+        for name, least, most, may_be_none in (
+            ("block_threads", WARP_SIZE, MOST_BLOCK_THREADS, True),
+            ("block_queue", 1, MOST_BLOCK_QUEUE, False),
+            ("levels_per_launch", 1, MOST_LEVELS_PER_LAUNCH, True),
+            ("blocks", 1, INT32_MAX, True),
+            ("tier_slots", 2, INT32_MAX, True),
+            ("seed", 0, 2**64 - 1, False),
         ):
             value = getattr(self, name)
             if value is None and may_be_none:
                 continue
-            object.__setattr__(self, name, check_integer(name, value, least))
+            object.__setattr__(self, name, check_integer(name, value, least, most))
+        if self.block_threads is not None:
+            check_block_threads(self.block_threads)
 
     @classmethod
-    def of(cls, options: Options | None, choices: Mapping[str, Any]) -> Options:
+    def of(
+        cls, options: Options | None, choices: Mapping[str, Any], beside: Iterable[str] = ()
+    ) -> Options:
         """``options`` (by default the default ones) with the fields that ``choices`` names.
+
+        ``beside`` are the other keywords there are, one of which may have been meant.
 
         Raises
         ------
@@ -147,67 +165,9 @@ class Options:
             As the class, and for a keyword that is no field.
         """
         if options is not None and not isinstance(options, cls):
-            raise TypeError(f"options is {options!r}; it must be an Options")
+            raise TypeError(f"options is {shown(options)}; it must be an Options")
         known = {field.name: getattr(options or cls(), field.name) for field in fields(cls)}
         for name in choices:
             if name not in known:
-                raise TypeError(f"unknown argument {name!r}; options are {', '.join(known)}")
+                raise TypeError(str(unknown_name("argument", name, [*beside, *known])))
         return cls(**{**known, **choices})
-
-
-def check_name(argument: str, value: Any) -> str:
-    """``value``, if it is a str; a TypeError that names the argument if not."""
-    if not isinstance(value, str):
-        raise TypeError(f"{argument} is {value!r}; it must be a str")
-    return value
-
-
-def check_engine(value: Any) -> str:
-    """The name of an engine, or ``auto``."""
-    name = check_name("engine", value)
-    if name != "auto" and name not in ENGINES:
-        raise ValueError(f"unknown engine {name!r}; choose one of auto, {', '.join(ENGINES)}")
-    return name
-
-
-def check_order(value: Any) -> str:
-    """The name of an order of vertices; None stands for the graph's own."""
-    if value is None:
-        return "none"
-    name: str = choose(ORDERS, check_name("reorder", value), "order").name
-    return name
-
-
-def check_flag(argument: str, value: Any) -> bool:
-    """``value``, if it is a bool; a TypeError that names the argument if not."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{argument} is {value!r}; it must be a bool")
-    return value
-
-
-def check_integer(argument: str, value: Any, least: int) -> int:
-    """``value`` as an int of at least ``least``; an error that names the argument if it is none."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{argument} is {value!r}; it must be an integer of at least {least}"
-        ) from None
-    if number < least:
-        raise ValueError(f"{argument} is {number}; it must be at least {least}")
-    return number
-
-
-def check_time_limit(seconds: Any) -> float | None:
-    """Seconds above 0; None for no limit, as infinity means, and more than any clock waits."""
-    if seconds is None:
-        return None
-    what = f"time_limit is {seconds!r}; it must be a number of seconds above 0"
-    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real):
-        raise TypeError(what)
-    limit = float(seconds)
-    if not limit > 0:
-        raise ValueError(what)
-    return None if math.isinf(limit) or limit > threading.TIMEOUT_MAX else limit

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-import os
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -15,19 +13,18 @@ import numpy as np
 
 from persistent_bfs import layout
 from persistent_bfs.answer import Answer, MapBack, Vertices
-from persistent_bfs.config import Config
-from persistent_bfs.device import DeviceChoice, open_device
+from persistent_bfs.arguments import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_seconds,
+    shown,
+)
+from persistent_bfs.config import ENGINES, ORDERS, Config
+from persistent_bfs.device import DeviceChoice, check_device, open_device
 from persistent_bfs.device.base import Buffer, Device, DeviceMemoryError, LaunchTooLarge, Stream
 from persistent_bfs.graph import Graph
-from persistent_bfs.options import (
-    EngineName,
-    Options,
-    OrderName,
-    check_engine,
-    check_flag,
-    check_order,
-    check_time_limit,
-)
+from persistent_bfs.options import DeviceName, EngineName, Options, OrderName
 from persistent_bfs.plan import Plan, configure, plans, suitable_levels
 from persistent_bfs.reference import bfs_reference
 from persistent_bfs.reorder import Relabelling, Reordering
@@ -119,7 +116,7 @@ class BFS:
         graph: Any,
         *,
         engine: EngineName = "auto",
-        device: str | Device = "auto",
+        device: DeviceName | str | Device = "auto",
         predecessors: bool = False,
         trace: bool = False,
         reorder: OrderName | Reordering | None = None,
@@ -127,11 +124,15 @@ class BFS:
         options: Options | None = None,
         **choices: Unpack[Choices],
     ) -> None:
-        # All that can be wrong with the arguments is found before a device is opened.
-        self.graph = graph = Graph.of(graph)
-        self._options = wishes = Options.of(options, choices)
-        self._engine_asked = check_engine(engine)
+        # All that can be wrong with the arguments is found before a device is opened, and what can
+        # be seen at once before a graph is read.
+        wishes = _check_arguments(
+            *(engine, device, predecessors, trace, reorder, time_limit, options, choices),
+            keywords=BFS.__init__.__kwdefaults__ or (),
+        )
+        self._options = wishes
         self.time_limit = time_limit
+        self.graph = graph = Graph.of(graph)
         self.reorder = _order_of(graph, reorder)
         self.reorder_ms = 0.0
         self._relabelling: Relabelling | None = None
@@ -146,8 +147,8 @@ class BFS:
             claim=wishes.claim,
             append=wishes.append,
             frontier=wishes.frontier or "sparse",
-            predecessors=check_flag("predecessors", predecessors),
-            trace=check_flag("trace", trace),
+            predecessors=bool(predecessors),
+            trace=bool(trace),
             block_threads=wishes.block_threads,
             block_queue=wishes.block_queue,
             tiers=wishes.tiers,
@@ -155,10 +156,8 @@ class BFS:
         self._owns_device = not isinstance(device, Device)
         if isinstance(device, Device):
             self._choice = DeviceChoice(device.info.kind, device, "given")
-        elif isinstance(device, (str, os.PathLike)):
-            self._choice = open_device(str(device), schedule=wishes.schedule, seed=wishes.seed)
         else:
-            raise TypeError(f"device is {device!r}; it must be a name or a Device")
+            self._choice = open_device(device, schedule=wishes.schedule, seed=wishes.seed)
         self.device = self._choice.device
         self._reasons = [f"{self._choice.kind} device: {self._choice.reason}"]
         self.config: Config = self._wanted
@@ -180,7 +179,7 @@ class BFS:
 
     @time_limit.setter
     def time_limit(self, seconds: float | None) -> None:
-        self._time_limit = check_time_limit(seconds)
+        self._time_limit = check_seconds("time_limit", seconds)
 
     @property
     def reason(self) -> str:
@@ -436,34 +435,54 @@ def _close(resident: ResidentSearch, owned: Device | None) -> None:
         owned.close()
 
 
-def _order_of(graph: Graph, reorder: object) -> str:
-    """The name of an order that ``graph`` can be searched in."""
+def _check_arguments(
+    engine: object,
+    device: object,
+    predecessors: object,
+    trace: object,
+    reorder: object,
+    time_limit: object,
+    options: Options | None,
+    choices: Mapping[str, Any],
+    keywords: Iterable[str],
+) -> Options:
+    """All that is asked of a session but its graph, as far as it can be wrong without one."""
+    wishes = Options.of(options, choices, keywords)
+    check_choice("engine", engine, ("auto", *ENGINES))
+    if not isinstance(device, Device):
+        check_device(device)
+    check_flag("predecessors", predecessors)
+    check_flag("trace", trace)
+    if reorder is not None and not isinstance(reorder, Reordering):
+        if not isinstance(reorder, str):
+            raise TypeError(f"reorder is {shown(reorder)}; it must be a str or a Reordering")
+        check_choice("order", reorder, ORDERS)
+    check_seconds("time_limit", time_limit)
+    return wishes
+
+
+def _order_of(graph: Graph, reorder: str | Reordering | None) -> str:
+    """The name of an order that ``graph`` can be searched in; None stands for the graph's own."""
     if isinstance(reorder, Reordering):
         if reorder.original is not graph:
-            raise ValueError(f"this reordering is of another graph, {reorder.original!r}")
+            raise ValueError(f"reorder: this reordering is of another graph, {reorder.original!r}")
         return reorder.name
-    return check_order(reorder)
+    return reorder or "none"
 
 
 def _vertex(graph: Graph, source: Any) -> int:
-    named = graph.nodes is not None or (graph.labels is not None and isinstance(source, str))
-    return graph.vertex_of(source) if named else graph.check_source(source)
+    if graph.nodes is None and not (graph.labels is not None and isinstance(source, str)):
+        return graph.check_source(source)
+    try:
+        return graph.vertex_of(source)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"source: {error}") from None
 
 
-def _check_depth(max_depth: int | None) -> int:
+def _check_depth(max_depth: Any) -> int:
     if max_depth is None:
         return layout.NO_DEPTH_LIMIT
-    if isinstance(max_depth, bool):
-        raise TypeError("max_depth is a bool; it must be an integer of at least 0")
-    try:
-        limit = operator.index(max_depth)
-    except TypeError:
-        raise TypeError(
-            f"max_depth is {max_depth!r}; it must be an integer of at least 0"
-        ) from None
-    if limit < 0:
-        raise ValueError(f"max_depth is {limit}; it must be at least 0")
-    return min(limit, layout.NO_DEPTH_LIMIT)
+    return min(check_integer("max_depth", max_depth, 0), layout.NO_DEPTH_LIMIT)
 
 
 def _duration(record: Any) -> int | None:
@@ -484,7 +503,7 @@ def bfs(
     source: Any,
     *,
     engine: EngineName = "auto",
-    device: str | Device = "auto",
+    device: DeviceName | str | Device = "auto",
     max_depth: int | None = None,
     predecessors: bool = False,
     time_limit: float | None = None,
@@ -508,9 +527,16 @@ def bfs(
     >>> result.distances.tolist(), result.levels, result.reached
     ([0, 1, 1, 1], 2, 4)
     """
+    for name in ("trace", "reorder"):
+        if name in choices:
+            raise TypeError(f"{name} is an argument of BFS, not of bfs")
+    _check_arguments(
+        *(engine, device, predecessors, False, None, time_limit, options, choices),
+        keywords=bfs.__kwdefaults__ or (),
+    )
+    _check_depth(max_depth)
     graph = Graph.of(graph)
     source = _vertex(graph, source)
-    _check_depth(max_depth)
     with BFS(
         graph,
         engine=engine,

@@ -327,8 +327,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) ->
 
     monkeypatch.setattr(np, "savez_compressed", full)
     result = call("run", "path:4", "--device", "reference", "--output", str(file))
-    assert result.exit_code == 2
-    assert result.stderr == f"error: {file}: No space left on device\n"
+    assert result.exit_code == 4
+    assert result.stderr == f"error: cannot write {file}: No space left on device\n"
+    assert "4 reached: verified" in result.stdout
     assert file.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["answer.npz"]
 
@@ -367,7 +368,6 @@ def test_a_wrong_answer_is_not_written(six: str, tmp_path: Path) -> None:
         (["run", "path:5", "--seed", "-1"], "--seed"),
         (["run", "path:5", "--block-threads", "33"], "multiple of 32"),
         (["run", "path:5", "--output", "answer.txt"], "must end in .npz or .tsv"),
-        (["run", "path:5", "--output", "no-such-folder/answer.npz"], "no folder 'no-such-folder'"),
         (["run", "words-kjv", "--format", "graphml"], "no format 'graphml'"),
         (["run", "words-kjv", "--graph-seed", "3"], "a seed is for generated graphs"),
         (["compare", "path:5", "--device", "reference"], "needs a device that runs kernels"),
@@ -667,3 +667,87 @@ def test_a_comparison_proves_one_answer_and_compares_the_rest_with_it(monkeypatc
     report = answer("compare", "grid:5x5", "--device", "emulated", "--engines", "persistent")
     assert [row["verified"] for row in report["rows"]] == [True] * len(report["rows"])
     assert (report["levels"], report["reached"], proofs) == (9, 25, [1])
+
+
+@emulated
+@pytest.mark.parametrize("plural", ["", "s"])
+def test_run_and_compare_understand_each_others_spelling(plural: str) -> None:
+    how = ("path:9", "--device", "emulated", f"--engine{plural}", "host_loop")
+    how += (f"--advance{plural}", "warp")
+    searched = answer("run", *how)
+    (row,) = answer("compare", *how)["rows"]
+    for name in ("engine", "advance", "direction", "claim", "append", "frontier", "tier", "counts"):
+        assert searched[name] == row[name]
+    assert (searched["engine"], searched["advance"]) == ("host_loop", "warp")
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("expand", "--advance", "warp"),
+        ("study", "--engine", "persistent"),
+        ("compare", "--engine", "persistent"),
+    ],
+)
+def test_one_name_is_a_list_of_names(command: str, option: str, name: str) -> None:
+    graph = () if command == "study" else ("path:3",)
+    what = option.strip("-")
+    assert f"unknown {what} 'fast'" in call(command, *graph, option, f"{name},fast").stderr
+
+
+@emulated
+def test_a_comparison_may_be_limited_in_depth() -> None:
+    how = ("compare", "path:50", "--device", "emulated", "--engines", "host_loop,persistent")
+    report = answer(*how, "--max-depth", "4", "--source", "10")
+    assert (report["levels"], report["reached"], report["max_depth"]) == (5, 9, 4)
+    assert len(report["rows"]) > 3
+    for row in report["rows"]:
+        assert (row["depth"], row["reached"], row["verified"]) == (4, 9, True)
+    assert answer(*how, "--tiers", "none", "--advances", "warp")["max_depth"] is None
+
+
+def test_other_libraries_have_no_depth_limit() -> None:
+    result = call("compare", "path:5", "--with", "scipy", "--max-depth", "2")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --max-depth is for our searches: leave it out")
+
+
+COMMANDS_ON_AUTO = (
+    ("run", "path:3"),
+    pytest.param(
+        ("compare", "path:3", "--engines", "host_loop", "--advances", "warp"), marks=emulated
+    ),
+    pytest.param(("expand", "path:3", "--advances", "warp", "--repeat", "1"), marks=emulated),
+)
+
+
+@pytest.mark.skipif(cuda_problem() is None, reason="a GPU can be used here")
+@pytest.mark.parametrize("command", COMMANDS_ON_AUTO)
+def test_a_gpu_that_is_not_used_is_said_once(command: tuple[str, ...], monkeypatch: Any) -> None:
+    from persistent_bfs import doctor
+
+    asked: list[str] = []
+
+    def unused(device: str) -> str:
+        asked.append(device)
+        return f"a GPU was not used,\nthe {device} device was"
+
+    monkeypatch.setattr(doctor, "unused_gpu", unused, raising=False)
+    result = call(*command)
+    assert result.exit_code == 0
+    (device,) = asked
+    assert device in ("emulated", "reference")
+    warning = f"warning: a GPU was not used, the {device} device was"
+    assert result.stderr.splitlines().count(warning) == 1
+
+
+@pytest.mark.parametrize("said", [None, "a GPU was not used"])
+def test_nothing_is_said_of_a_gpu_that_was_not_asked_for(
+    said: str | None, monkeypatch: Any
+) -> None:
+    from persistent_bfs import doctor
+
+    monkeypatch.setattr(doctor, "unused_gpu", lambda _: said, raising=False)
+    assert call("run", "path:3", "--device", "reference").stderr == ""
+    if said is None and cuda_problem() is not None:
+        assert call("run", "path:3").stderr == ""

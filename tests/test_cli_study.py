@@ -140,7 +140,6 @@ def test_a_gpus_study_is_summed_up(tmp_path: Path) -> None:
         (("--device", "reference", "--no-plots"), "study needs a device that runs kernels"),
         (("--device", "tpu", "--no-plots"), "unknown device 'tpu'"),
         (("--from", __file__), "is not a study: line 1"),
-        (("--from", str(KEPT), "--out", __file__), "is a file"),
     ],
 )
 def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str) -> None:

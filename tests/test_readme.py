@@ -44,15 +44,24 @@ def test_the_first_block_is_two_commands() -> None:
 
 
 def test_the_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = _blocks("python")
-    exec(compile(code, "README.md", "exec"), {})
-    first, *depths = capsys.readouterr().out.splitlines()
+    names: dict[str, object] = {}
+    for code in _blocks("python"):  # each goes on where the one before ended
+        exec(compile(code, "README.md", "exec"), names)
+    first, depths, *others = capsys.readouterr().out.splitlines()
     graph = read_graph("road:300x300")
     expected = bfs_reference(graph, 0)
     levels, reached = len(expected.frontier_sizes), int(expected.frontier_sizes.sum())
     assert first.startswith(f"{levels} {reached} {expected.distances[:5]} ")
-    assert [int(depth) for depth in depths] == [
+    assert json.loads(depths) == [
         len(bfs_reference(graph, source).frontier_sizes) - 1 for source in (0, 5, 17)
+    ]
+    # The corner of a grid is 39 + 29 edges from the opposite one.
+    assert others == [
+        "{'Rome': 1, 'Milan': 0, 'Turin': 1, 'Naples': 2}",
+        "[-1  0  1] [0 1]",
+        "[3, 3, 4, 4]",
+        "[68, 67, 66, 65, 64, 63, 62, 61] True",
+        "persistent, push, warp mapping, min claim, warp append, sparse frontier",
     ]
 
 

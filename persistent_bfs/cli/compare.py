@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,19 @@ from persistent_bfs.cli.options import (
     Names,
     OutputFile,
     PeerNames,
+    advances_option,
+    engines_option,
     json_option,
     l2_option,
+    max_depth_option,
     no_verify_option,
     policy_options,
     report_file_option,
     search_options,
     takes_graph,
 )
-from persistent_bfs.cli.output import Report, present, print_json, progress_bar, published
-from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.output import Report, deliver, progress_bar, published, write_json
+from persistent_bfs.cli.program import bad_input, say
 from persistent_bfs.cli.searches import (
     compile_ahead,
     describe_device,
@@ -33,7 +37,7 @@ from persistent_bfs.cli.searches import (
     note_ignored,
     session,
 )
-from persistent_bfs.config import ADVANCES, ENGINES, TIERS, conflict
+from persistent_bfs.config import ENGINES, TIERS, conflict
 from persistent_bfs.peers import PEERS
 from persistent_bfs.tiers import AUTO, NONE
 
@@ -56,20 +60,8 @@ OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit", "reorder")
 
 @click.command("compare")
 @takes_graph
-@click.option(
-    "--engines",
-    type=Names(ENGINES, "engine"),
-    default="all",
-    show_default=True,
-    help="Engines to compare.",
-)
-@click.option(
-    "--advances",
-    type=Names(ADVANCES, "advance"),
-    default=COMPARED_ADVANCES,
-    show_default=True,
-    help="Mappings to compare, or all.",
-)
+@engines_option("Engines to compare.")
+@advances_option(COMPARED_ADVANCES, "Mappings to compare, or all.")
 @click.option(
     "--tiers",
     type=Names({AUTO: None, **TIERS}, "tier"),
@@ -86,6 +78,7 @@ OPTIONS = ("blocks", "levels_per_launch", "tier_slots", "time_limit", "reorder")
 )
 @click.option("--repeat", type=AT_LEAST_1, default=10, help="Timed searches a row.")
 @l2_option
+@max_depth_option
 @no_verify_option
 @policy_options()
 @search_options
@@ -103,6 +96,7 @@ def command(
     peers: list[str] | None,
     repeat: int,
     l2: str,
+    max_depth: int | None,
     no_verify: bool,
     device: str,
     direction: str,
@@ -116,12 +110,17 @@ def command(
     """Search GRAPH by every engine and mapping, check each answer, and compare what they cost."""
     import numpy as np
 
+    from persistent_bfs.layout import NO_DEPTH_LIMIT
     from persistent_bfs.measure import measure
     from persistent_bfs.peers.measure import measure_peer
     from persistent_bfs.plan import configure, with_tier
     from persistent_bfs.reference import bfs_reference
     from persistent_bfs.reorder import reorder
 
+    if peers and max_depth is not None:
+        raise click.ClickException(
+            "--max-depth is for our searches: leave it out, or leave out --with"
+        )
     conflicts = {
         advance: conflict(direction, advance, how["append"], how["frontier"])
         for advance in advances
@@ -165,6 +164,7 @@ def command(
                     search,
                     source,
                     repeat=repeat,
+                    max_depth=max_depth,
                     expected=right,
                     progress=advanced,
                     l2=l2,
@@ -176,7 +176,8 @@ def command(
             if rows[-1]["engine"] != engine:
                 say("note", rows[-1]["reason"])
         if right is None:  # no answer was right
-            right = bfs_reference(graph, source).distances
+            depth = NO_DEPTH_LIMIT if max_depth is None else max_depth
+            right = bfs_reference(graph, source, depth).distances
         found: list[PeerMeasurement] = []
         for number, name in enumerate(peers or ()):
             done, total = number * repeat, len(peers or ()) * repeat
@@ -206,6 +207,7 @@ def command(
         **describe_device(opened, chosen),
         "repeat": repeat,
         "l2": l2,
+        "max_depth": max_depth,
         "reorder": order,
         "reorder_ms": None if no_verify else made.milliseconds if made else 0.0,
         "levels": int(right.max()) + 1,
@@ -213,22 +215,23 @@ def command(
         "rows": rows,
         "peers": [describe_peer(peer, rows) for peer in found],
     }
+    files: list[tuple[Path, Callable[[Path], None]]] = []
     if output:
-        with published(output) as file:
-            print_json(report, file)
+        files.append((output, write_json(report, "comparison")))
     if plot:
-        from persistent_bfs.display import plot_comparison
+        files.append((plot, functools.partial(write_plot, report)))
+    searched = [(f"{row['engine']}, {row['advance']}", row["problem"]) for row in rows]
+    searched += [(f"{peer['name']} {peer['version']}", peer["problem"]) for peer in report["peers"]]
+    wrong = [("wrong answer", f"{who}: {problem}") for who, problem in searched if problem]
+    return deliver(report, "comparison", as_json=as_json, files=files, wrong=wrong)
 
-        with published(plot, "wb") as file:
-            plot_comparison(report, file, plot.suffix[1:])
-    present(report, as_json, "comparison")
-    wrong = [row for row in rows if row["problem"] is not None]
-    for row in wrong:
-        say("wrong answer", f"{row['engine']}, {row['advance']}: {row['problem']}")
-    wrong_peers = [peer for peer in report["peers"] if peer["problem"] is not None]
-    for peer in wrong_peers:
-        say("wrong answer", f"{peer['name']} {peer['version']}: {peer['problem']}")
-    return WRONG if wrong or wrong_peers else 0
+
+def write_plot(report: Report, path: Path) -> None:
+    """Draw a comparison into a file of the kind that its name says."""
+    from persistent_bfs.display import plot_comparison
+
+    with published(path, "wb") as file:
+        plot_comparison(report, file, path.suffix[1:])
 
 
 def _advance(progress: Progress, name: str, before: int, total: int, done: int) -> None:

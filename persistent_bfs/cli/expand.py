@@ -12,23 +12,23 @@ import click
 
 from persistent_bfs.cli.options import (
     AT_LEAST_1,
-    Names,
     Numbers,
+    advances_option,
     device_option,
     json_option,
     report_file_option,
     takes_graph,
     verbose_option,
 )
-from persistent_bfs.cli.output import Report, present, print_json, progress_bar, published
-from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.output import Report, deliver, progress_bar, write_json
+from persistent_bfs.cli.program import bad_input
 from persistent_bfs.cli.searches import (
     compile_ahead,
     describe_device,
     describe_graph,
     kernel_device,
 )
-from persistent_bfs.config import ADVANCES, WALK
+from persistent_bfs.config import WALK
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
@@ -40,13 +40,7 @@ BLOCK_THREADS = 256
 @click.command("expand")
 @takes_graph
 @click.option("--levels", type=Numbers(), help="Levels to walk; default: the three of most edges.")
-@click.option(
-    "--advances",
-    type=Names(ADVANCES, "advance"),
-    default="all",
-    show_default=True,
-    help="Mappings to walk by.",
-)
+@advances_option("all", "Mappings to walk by.")
 @click.option(
     "--repeat", type=AT_LEAST_1, default=64, show_default=True, help="Walks of a level in a launch."
 )
@@ -112,15 +106,22 @@ def command(
         **describe_device(opened, chosen),
         "rows": list(with_ratios(found["rows"])),
     }
-    if output:
-        with published(output) as file:
-            print_json(report, file)
-    present(report, as_json, "expansion")
-    for row in [*report["rows"], *report["searches"]]:
-        if not row["verified"]:
-            where = f"level {row['level']}" if "level" in row else "the whole search"
-            say("wrong answer", f"{where}, {row['advance']}: {row['problem']}")
-    return 0 if report["verified"] else WRONG
+    return deliver(
+        report,
+        "expansion",
+        as_json=as_json,
+        files=[(output, write_json(report, "expansion"))] if output else (),
+        wrong=[
+            ("wrong answer", f"{where(row)}, {row['advance']}: {row['problem']}")
+            for row in [*report["rows"], *report["searches"]]
+            if not row["verified"]
+        ],
+    )
+
+
+def where(row: Report) -> str:
+    """What a row of the report is about."""
+    return f"level {row['level']}" if "level" in row else "the whole search"
 
 
 def with_ratios(rows: list[Report]) -> Iterator[Report]:

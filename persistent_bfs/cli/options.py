@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from persistent_bfs.cli.output import progress_bar
+from persistent_bfs.cli.output import progress_bar, try_file
 from persistent_bfs.cli.program import bad_input, say
-from persistent_bfs.config import APPENDS, CLAIMS, DIRECTIONS, FRONTIERS, ORDERS
+from persistent_bfs.config import ADVANCES, APPENDS, CLAIMS, DIRECTIONS, ENGINES, FRONTIERS, ORDERS
 from persistent_bfs.device import DEVICES, SCHEDULES
 from persistent_bfs.peers import PeerMissing
+from persistent_bfs.tiers import AUTO
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
@@ -28,7 +28,7 @@ Option = Callable[[Command], Command]
 
 
 class OutputFile(click.ParamType[Path]):
-    """A file to write, refused before any work if its kind is unknown or its folder no good."""
+    """A file to write, refused before any work if its kind is unknown or it cannot be written."""
 
     name = "file"
 
@@ -41,12 +41,9 @@ class OutputFile(click.ParamType[Path]):
         path = Path(value)
         if path.suffix not in self.extensions:
             self.fail(f"{value!r} must end in {' or '.join(self.extensions)}", param, ctx)
-        if not path.parent.is_dir():
-            self.fail(f"there is no folder {str(path.parent)!r}", param, ctx)
-        if path.is_dir() or not os.access(path.parent, os.W_OK):
-            self.fail(f"cannot write {value!r}", param, ctx)
         if self.needs and importlib.util.find_spec(self.needs) is None:
             self.fail(f"{self.needs} is not installed: pip install {self.needs}", param, ctx)
+        try_file(path)
         return path
 
 
@@ -121,18 +118,55 @@ def options(*given: Option) -> Option:
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(given), command)
 
 
-def choice(name: str, table: Mapping[str, Any], default: str | None, text: str) -> Option:
+def choice(
+    name: str, table: Mapping[str, Any], default: str | None, text: str, *, several: str = ""
+) -> Option:
     """Make an option that takes one name of a table, or its default.
 
-    None as the default stands for what suits the graph.
+    None as the default stands for what suits the graph. ``several`` is what the option is called
+    by commands that take more than one name; it is understood, too.
     """
     if default is None:
         text += " Default: what suits the graph, where engine and mapping are auto."
     names = list(table) if default is None or default in table else [default, *table]
-    return click.option(name, type=click.Choice(names), default=default, help=text)
+    called = (name, *filter(None, (several,)), name.strip("-").replace("-", "_"))
+    return click.option(*called, type=click.Choice(names), default=default, help=text)
 
 
 AT_LEAST_0, AT_LEAST_1 = click.IntRange(min=0), click.IntRange(min=1)
+
+engine_option = choice("--engine", ENGINES, AUTO, "Who runs the level loop.", several="--engines")
+advance_option = choice(
+    *("--advance", ADVANCES, "auto", "How a frontier's edges are given to threads."),
+    several="--advances",
+)
+
+
+def engines_option(text: str, table: Mapping[str, Any] = ENGINES) -> Option:
+    """Make the option for several engines, of which ``--engine`` may name one."""
+    return click.option(
+        *("--engines", "--engine", "engines"),
+        type=Names(table, "engine"),
+        default="all",
+        show_default=True,
+        help=text,
+    )
+
+
+def advances_option(default: str, text: str) -> Option:
+    """Make the option for several mappings, of which ``--advance`` may name one."""
+    return click.option(
+        *("--advances", "--advance", "advances"),
+        type=Names(ADVANCES, "advance"),
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+max_depth_option = click.option(
+    "--max-depth", type=AT_LEAST_0, help="The largest distance to look for."
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 

@@ -18,8 +18,8 @@ from persistent_bfs.cli.options import (
     takes_graph,
     verbose_option,
 )
-from persistent_bfs.cli.output import Report, present, progress_bar
-from persistent_bfs.cli.program import WRONG, bad_input, say
+from persistent_bfs.cli.output import Report, deliver, progress_bar
+from persistent_bfs.cli.program import bad_input
 from persistent_bfs.cli.searches import describe_graph
 from persistent_bfs.config import ADVANCES, ENGINES
 from persistent_bfs.device.base import DeviceUnavailable
@@ -87,7 +87,6 @@ def command(
     shown = report["interleaving"]
     if shown is not None:
         report["replay"] = replay_command(click.get_current_context(), shown["seed"])
-    present(report, as_json, "races")
     bad = [
         f"{number} of {count} schedules {what}"
         for number, what in (
@@ -98,10 +97,8 @@ def command(
     ]
     if found.races:
         bad.append(f"data races on {', '.join(sorted({r.second.buffer for r in found.races}))}")
-    if not bad:
-        return 0
-    say("race found", "; ".join(bad))
-    return WRONG
+    wrong = [("race found", "; ".join(bad))] if bad else []
+    return deliver(report, "races", as_json=as_json, wrong=wrong)
 
 
 def with_only(found: RaceReport, seed: int) -> RaceReport:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persistent_bfs.cli.options import (
-    AT_LEAST_0,
     OutputFile,
-    choice,
+    advance_option,
+    engine_option,
     json_option,
     l2_option,
+    max_depth_option,
     no_verify_option,
     policy_options,
     search_options,
     takes_graph,
 )
-from persistent_bfs.cli.output import Report, present, published
-from persistent_bfs.cli.program import WRONG, say
-from persistent_bfs.cli.searches import describe_search, note_ignored, session
-from persistent_bfs.config import ADVANCES, ENGINES, TIERS
+from persistent_bfs.cli.output import Report, deliver, published
+from persistent_bfs.cli.searches import describe_search, note_ignored, session, warn_of_unused_gpu
+from persistent_bfs.config import TIERS
 
 if TYPE_CHECKING:
     from persistent_bfs.graph import Graph
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @takes_graph
-@choice("--engine", ENGINES, "auto", "Who runs the level loop.")
-@choice("--advance", ADVANCES, "auto", "How a frontier's edges are given to threads.")
+@engine_option
+@advance_option
 @click.option(
     "--tiers",
     default="auto",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @policy_options(suited=True)
 @search_options
 @l2_option
-@click.option("--max-depth", type=AT_LEAST_0, help="The largest distance to look for.")
+@max_depth_option
 @click.option("--predecessors", is_flag=True, help="Find a parent of every vertex, too.")
 @click.option("--trace", is_flag=True, help="Show every level.")
 @no_verify_option
@@ -67,6 +67,7 @@ def command(
     from persistent_bfs.measure import measure, traversed_edges_per_second
 
     with session(graph, device, schedule=schedule, seed=seed, **how) as search:
+        warn_of_unused_gpu(device, search.device.info.kind if search.device else "reference")
         measured = measure(
             search, source, repeat=1, max_depth=max_depth, l2=l2, verify=not no_verify
         )
@@ -86,14 +87,17 @@ def command(
         "frontier_sizes": result.frontier_sizes,
         "trace": describe_trace(measured),
     }
-    if output and measured.problem is None:
-        parents = result.predecessors if how["predecessors"] else None
-        write_answer(output, graph, source, result.distances, parents)
-    present(report, as_json, "search")
-    if measured.problem is None:
-        return 0
-    say("wrong answer", measured.problem)
-    return WRONG
+    parents = result.predecessors if how["predecessors"] else None
+    right = measured.problem is None
+    return deliver(
+        report,
+        "search",
+        as_json=as_json,
+        files=[(output, lambda path: write_answer(path, graph, source, result.distances, parents))]
+        if output and right
+        else (),
+        wrong=() if measured.problem is None else [("wrong answer", measured.problem)],
+    )
 
 
 def describe_trace(measured: Measurement) -> list[Report] | None:

@@ -14,6 +14,7 @@ from persistent_bfs.cli.output import Report
 from persistent_bfs.cli.program import bad_input, say
 from persistent_bfs.device import SCHEDULES, DeviceChoice, open_device
 from persistent_bfs.device.base import Device, DeviceUnavailable
+from persistent_bfs.tiers import AUTO
 
 if TYPE_CHECKING:
     from persistent_bfs.config import Config
@@ -54,6 +55,7 @@ def kernel_device(command: str, name: str, **how: Any) -> Iterator[tuple[Device,
         if name == "reference":
             raise click.ClickException(f"{why}, and the reference runs none")
         raise DeviceUnavailable(f"{why}: {choice.reason}")
+    warn_of_unused_gpu(name, choice.kind)
     with choice.device as device:
         yield device, choice
 
@@ -63,6 +65,16 @@ def compile_ahead(device: Device, configs: Collection[Config], progress: Progres
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done, _ in enumerate(pool.map(device.compile, configs)):
             progress("compiling", done, len(configs))
+
+
+def warn_of_unused_gpu(asked: str, taken: str) -> None:
+    """Say so if a GPU is there and ``auto`` could not take it: an answer from the CPU may pass."""
+    if asked != AUTO or taken == "cuda":
+        return
+    from persistent_bfs import doctor
+
+    if (ask := getattr(doctor, "unused_gpu", None)) and (line := ask(taken)) is not None:
+        say("warning", line)
 
 
 def note_ignored(device: str, schedule: str, seed: int) -> None:

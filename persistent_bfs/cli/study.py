@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,21 +13,23 @@ from click.core import ParameterSource
 
 from persistent_bfs.cli.options import (
     AT_LEAST_1,
-    Names,
     device_option,
+    engines_option,
     json_option,
     l2_option,
     verbose_option,
 )
-from persistent_bfs.cli.output import Report, present, progress_bar, published
-from persistent_bfs.cli.program import INTERRUPTED, NO_DEVICE, WRONG, bad_input, say
+from persistent_bfs.cli.output import Report, deliver, progress_bar, published, try_folder
+from persistent_bfs.cli.program import INTERRUPTED, NO_DEVICE, UNWRITABLE, WRONG, bad_input, say
 from persistent_bfs.cli.searches import kernel_device
-from persistent_bfs.config import ENGINES
+from persistent_bfs.cli.streams import OutputError
 
 if TYPE_CHECKING:
     from persistent_bfs.study.run import Study
 
 FOLDER = "persistent-bfs-study"
+
+GRAVEST_FIRST = (WRONG, UNWRITABLE, NO_DEVICE, INTERRUPTED)
 
 KEPT = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -32,7 +37,7 @@ KEPT = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("study")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     help=f"Folder to write into; default: {FOLDER}, or with --from where that file is.",
 )
 @click.option("--quick", is_flag=True, help="The short form: under 2 minutes on a GPU.")
@@ -40,13 +45,7 @@ KEPT = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--against", type=KEPT, help="Put another study.json beside it, if it was measured alike."
 )
-@click.option(
-    "--engines",
-    type=Names(ENGINES, "engine"),
-    default="all",
-    show_default=True,
-    help="Engines to measure.",
-)
+@engines_option("Engines to measure.")
 @click.option(
     "--graphs",
     metavar="A,B,...|none",
@@ -77,8 +76,14 @@ def command(
     study.json. On the emulated device there are counts in place of times. If it is interrupted,
     what was measured until then is kept and reported.
     """
-    from persistent_bfs.study.report import plots_problem, render
-    from persistent_bfs.study.run import read
+    from persistent_bfs.study.report import (
+        HTML_FILE,
+        MARKDOWN_FILE,
+        STUDY_FILE,
+        plots_problem,
+        render,
+    )
+    from persistent_bfs.study.run import dump, read
     from persistent_bfs.study.sweeps import FAILED, WRONG_ANSWER
 
     # All that can be refused is refused before anything is measured.
@@ -87,6 +92,8 @@ def command(
         raise click.ClickException(problem)
     if kept is not None:
         refuse_measuring()
+    folder = out or (Path(FOLDER) if kept is None else kept.parent)
+    try_folder(folder, STUDY_FILE, HTML_FILE, MARKDOWN_FILE)
     with bad_input():
         other = None if against is None else read(against)
         if kept is None:
@@ -95,18 +102,22 @@ def command(
         else:
             study = read(kept)
         mine = "this one" if kept is None else str(kept)
-        files = render(study, other=other, names=(mine, str(against)), plots=plots)
-    folder = out or (Path(FOLDER) if kept is None else kept.parent)
+    lost = [] if kept is not None else write_files(folder, {STUDY_FILE: dump(study)})
     with bad_input():
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        with published(folder / name) as file:
-            file.write(text)
-    report = summarise(study, folder, list(files))
-    present(report, as_json, "study")
+        files = render(study, other=other, names=(mine, str(against)), plots=plots)
+    if kept is None:
+        del files[STUDY_FILE]  # written before anything that can fail
+    lost += write_files(folder, files)
+    names = [STUDY_FILE, *files] if kept is None else list(files)
+    report = summarise(study, folder, [name for name in names if name not in lost])
+    found = [deliver(report, "study", as_json=as_json)]
+    if lost:
+        say("lost", f"of {folder}: {', '.join(lost)}")
+        if STUDY_FILE in lost:
+            keep_elsewhere(STUDY_FILE, dump(study))
+        found.append(UNWRITABLE)
     refused = [row for row in study["searches"] if row["refused"]]
     codes = {WRONG_ANSWER: WRONG, FAILED: NO_DEVICE}
-    found = []
     for kind, code in codes.items():
         for row in (row for row in refused if row["refused"].startswith(f"{kind}: ")):
             say(kind, f"{row['engine']} on {row['name']}{row['refused'][len(kind) :]}")
@@ -115,7 +126,31 @@ def command(
     if cut is not None:
         say("incomplete", f"{cut['missing']} of {cut['of']} measurements missing: {cut['reason']}")
         found.append(INTERRUPTED if cut["interrupted"] else NO_DEVICE)
-    return found[0] if found else 0
+    return next((code for code in GRAVEST_FIRST if code in found), found[0])
+
+
+def keep_elsewhere(name: str, text: str) -> None:
+    """Write what took long to measure among the temporary files, if it can be, and say where."""
+    with suppress(OSError, OutputError):
+        path = Path(tempfile.mkdtemp(prefix=f"{FOLDER}-")) / name
+        with published(path) as file:
+            file.write(text)
+        say("note", f"{name} was kept as {path}")
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Write files by their names, as many as can be; return the names of those that cannot."""
+    lost = []
+    with suppress(OSError):  # each file says why not
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        try:
+            with published(folder / name) as file:
+                file.write(text)
+        except OutputError as error:
+            say("error", error)
+            lost.append(name)
+    return lost
 
 
 def graph_names(asked: str | None) -> list[str] | None:

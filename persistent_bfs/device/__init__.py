@@ -5,8 +5,11 @@ Nothing here imports a CUDA package or calls a compiler before a device is asked
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
+from persistent_bfs.arguments import check_choice, check_integer, shown, unknown_name
 from persistent_bfs.device.base import Device, DeviceUnavailable
 
 DEVICES = ("auto", "cuda", "emulated", "reference")
@@ -44,6 +47,26 @@ def emulated_problem() -> str | None:
     return emulated.emulated_problem()
 
 
+def check_device(name: Any) -> tuple[str, int]:
+    """The kind and the ordinal that a device's name means; nothing is opened.
+
+    Raises
+    ------
+    TypeError
+        It is no str.
+    ValueError
+        There is no device of that name.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"device is {shown(name)}; it must be a name or an open Device")
+    match = re.fullmatch(r"cuda:([0-9]{1,9})", name)
+    if match is not None:
+        return "cuda", int(match[1])
+    if name not in DEVICES:
+        raise ValueError(f"{unknown_name('device', name, DEVICES)}; cuda:N is GPU N")
+    return name, 0
+
+
 def open_device(name: str = "auto", *, schedule: str = "roundrobin", seed: int = 0) -> DeviceChoice:
     """Open the device called ``name``.
 
@@ -63,17 +86,11 @@ def open_device(name: str = "auto", *, schedule: str = "roundrobin", seed: int =
     DeviceUnavailable
         It cannot be used here; the message says what to do.
     """
-    if schedule not in SCHEDULES:
-        raise ValueError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
-    if not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"the seed is {seed!r}; it must be an integer of at least 0")
-    kind, _, ordinal = name.partition(":")
-    if kind not in DEVICES or (ordinal and (kind != "cuda" or not ordinal.isdecimal())):
-        raise ValueError(
-            f"unknown device {name!r}; choose one of {', '.join(DEVICES)}, or cuda:N for GPU N"
-        )
+    check_choice("schedule", schedule, SCHEDULES)
+    seed = check_integer("seed", seed, 0, 2**64 - 1)
+    kind, ordinal = check_device(name)
     if kind == "cuda":
-        return _open_cuda(int(ordinal or 0), "asked for")
+        return _open_cuda(ordinal, "asked for")
     if kind == "emulated":
         return _open_emulated(schedule, seed, "asked for")
     if kind == "reference":

@@ -87,7 +87,7 @@ def main(file: Path, passes: int, repeat: int) -> None:
         print(f"{name:36} {row['nvrtc']['median']:9.4f} {row['nvcc']['median']:9.4f}", end=" ")
         print(f"{row['ratio']:7.4f}", flush=True)
         with published(file) as out:
-            print_json(report, out)
+            print_json(report, "compilers", out)
 
 
 if __name__ == "__main__":

@@ -190,8 +190,8 @@ def main(file: Path, device: str, count: int, call_count: int) -> None:
             report["sessions_beside"] = sessions(opened, count // 10, work)
             work()
     with published(file) as out:
-        print_json(report, out)
-    print_json({name: report[name] for name in report if name != "environment"})
+        print_json(report, "lifetime", out)
+    print_json({name: report[name] for name in report if name != "environment"}, "lifetime")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from persistent_bfs.device.base import Buffer, Device, DeviceError, DeviceMemoryError, Stream
+from persistent_bfs.device.base import Buffer, Device, DeviceError, DeviceMemoryError, Event, Stream
 
 Vertices = npt.NDArray[np.int32]
 MapBack = Callable[[str, Vertices], Vertices]
@@ -36,6 +36,7 @@ class Answer:
         self._arrays = dict(arrays or {})
         self._names = tuple(self._arrays)
         self._place: Mapping[str, Buffer] | None = None
+        self._copied: Event | None = None
         self._shelf: Shelf | None = None
         self._map_back: MapBack | None = None
         self._gone = ""
@@ -64,6 +65,8 @@ class Answer:
     def _fetch(self, name: str) -> None:
         if name in self._arrays or self._place is None:
             return
+        if self._copied is not None:
+            self._copied.wait()
         found: Vertices = self._place[name].to_host()
         self._arrays[name] = self._map_back(name, found) if self._map_back else found
         if len(self._arrays) == len(self._names):
@@ -117,6 +120,7 @@ class Shelf:
         self._buffers = buffers
         self._map_back = map_back
         self._spare: dict[str, Buffer] = {}
+        self._copied: Event | None = None
         self._latest: Callable[[], Answer | None] = lambda: None
         self._older: Callable[[], Answer | None] = lambda: None
 
@@ -151,6 +155,8 @@ class Shelf:
             return
         for name, buffer in self._buffers.items():
             self._stream.copy(self._spare[name], buffer)
+        # Whoever looks while the search behind it runs, or after it failed, waits for the copy.
+        latest._copied = self._copied = self._stream.record(self._copied)
         latest._place = self._spare
         self._older = weakref.ref(latest)
 

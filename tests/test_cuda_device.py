@@ -6,11 +6,11 @@ import gc
 
 import numpy as np
 
-from persistent_bfs.device.cuda import _Addresses
+from persistent_bfs.device.cuda_stream import Addresses
 
 
 def test_addresses_are_those_of_the_arrays_that_are_there_now() -> None:
-    addresses, kept = _Addresses(), np.zeros(4, np.int32)
+    addresses, kept = Addresses(), np.zeros(4, np.int32)
     identities = set()
     for size in range(1, 200):
         array = np.zeros(size, np.int32)  # often with the identity of the one before

@@ -104,7 +104,7 @@ def test_a_gpu_has_the_edges_of_early_nodes() -> None:
 def edges_of(device: Any, graph: Any) -> list[str]:
     """What each edge of a recorded graph asks for, by the driver's word."""
     kinds = device.cu.CUgraphDependencyType
-    status, _, _, found, count = with_edges(device.cu, "cuGraphGetEdges")(graph._graph, 64)
+    status, _, _, found, count = with_edges(device.cu, "cuGraphGetEdges")(graph.handle, 64)
     assert status.value == 0
     early = int(kinds.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
     return ["programmatic" if int(edge.type) == early else "whole" for edge in found[:count]]

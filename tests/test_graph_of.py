@@ -194,10 +194,13 @@ class TestConstructor:
             ((np.array([0, 0]), (), False), "col_indices must be a NumPy array, got tuple"),
             (
                 (np.array([0, 0]), np.zeros(0, np.int32), "yes"),
-                "directed must be a bool, got 'yes'",
+                "directed is 'yes'; it must be a bool",
             ),
-            ((np.array([0, 0]), np.zeros(0, np.int32), 1), "directed must be a bool, got 1"),
-            ((np.array([0, 0]), np.zeros(0, np.int32), True, None, 5), "name must be a str, got 5"),
+            ((np.array([0, 0]), np.zeros(0, np.int32), 1), "directed is 1; it must be a bool"),
+            (
+                (np.array([0, 0]), np.zeros(0, np.int32), True, None, 5),
+                "name is 5; it must be a str",
+            ),
         ],
     )
     def test_arguments_of_other_types_are_named(self, arguments, message) -> None:

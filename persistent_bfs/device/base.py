@@ -188,6 +188,9 @@ class KernelArguments:
 class Event(ABC):
     """A point in a stream's work."""
 
+    def wait(self) -> None:
+        """Wait on the host until the stream has come to this point."""
+
 
 class Graph(ABC):
     """Recorded work that one launch replays."""

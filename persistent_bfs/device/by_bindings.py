@@ -92,9 +92,13 @@ class BindingsDriver(Driver):
         if answer[0]:
             check(answer, "cuEventRecord")
 
+    def wait_event(self, event: Any) -> None:
+        """As `Driver.wait_event`."""
+        check(self._cu.cuEventSynchronize(event), "cuEventSynchronize")
+
     def elapsed_ms(self, start: Any, end: Any) -> float:
         """As `Driver.elapsed_ms`."""
-        check(self._cu.cuEventSynchronize(end), "cuEventSynchronize")
+        self.wait_event(end)
         return float(check(self._cu.cuEventElapsedTime(start, end), "cuEventElapsedTime"))
 
     def destroy_event(self, event: Any) -> None:

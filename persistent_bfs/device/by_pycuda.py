@@ -167,10 +167,15 @@ class PycudaDriver(Driver):
         except self._pycuda.Error as error:
             raise self._named("Event.record", error) from None
 
+    def wait_event(self, event: Any) -> None:
+        """As `Driver.wait_event`."""
+        with self._checked("Event.synchronize"):
+            event[0].synchronize()
+
     def elapsed_ms(self, start: Any, end: Any) -> float:
         """As `Driver.elapsed_ms`."""
-        with self._checked("Event.synchronize"):
-            end[0].synchronize()
+        self.wait_event(end)
+        with self._checked("Event.time_till"):
             return float(start[0].time_till(end[0]))
 
     def destroy_event(self, event: Any) -> None:

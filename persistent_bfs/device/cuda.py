@@ -417,10 +417,10 @@ class CudaDevice(Device):
                 body(stream, int(condition))
             with stream.recording_into(graph, [node]):
                 after(stream)
-            return CudaGraph(self, graph, stream.handle)
         except BaseException:
             cu.cuGraphDestroy(graph)
             raise
+        return CudaGraph(self, graph, stream.handle)
 
     def context(self) -> Any:
         """The driver's handle of the context that is current."""

@@ -48,6 +48,12 @@ class CudaEvent(Event):
     def __init__(self, device: CudaDevice) -> None:
         self.handle = device.driver.make_event()
         device.driver.owned(self, device.driver.destroy_event, self.handle)
+        self._driver = device.driver
+
+    def wait(self) -> None:
+        """As `Event.wait`."""
+        with self._driver.current():
+            self._driver.wait_event(self.handle)
 
 
 def _attributes(

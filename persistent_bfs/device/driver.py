@@ -346,6 +346,10 @@ class Driver(ABC):
         """Mark this point of a stream that `make_stream` made."""
 
     @abstractmethod
+    def wait_event(self, event: Any) -> None:
+        """Wait until a stream has come to an event."""
+
+    @abstractmethod
     def elapsed_ms(self, start: Any, end: Any) -> float:
         """Milliseconds between two events; waits for ``end``."""
 

@@ -34,13 +34,20 @@ GRAPHS = ("grid:13x9", "kron:8:8", "star:300")
 
 @click.command()
 @click.option("--device", default="cuda")
-def main(device: str) -> None:
+@click.option("--only", help="The configurations whose names begin so.")
+@click.option("--but", help="Not those whose names begin so.")
+@click.option("--levels-per-launch", type=int)
+def main(device: str, only: str | None, but: str | None, levels_per_launch: int | None) -> None:
     """Search by each; print what ran."""
     for name, fields in CONFIGURATIONS.items():
+        if (only and not name.startswith(only)) or (but and name.startswith(but)):
+            continue
+        how = {**fields, "predecessors": True, "trace": True}
+        how["levels_per_launch"] = levels_per_launch
         for spec in GRAPHS:
             graph = read_graph(spec)
             source = int(graph.degrees.argmax())
-            with BFS(graph, device=device, predecessors=True, trace=True, **fields) as search:
+            with BFS(graph, device=device, **how) as search:
                 kept = [search.run(each) for each in (source, 1, source)]
                 for result in kept:
                     if problem := find_problem(graph, result):

@@ -32,6 +32,9 @@ NO_NEIGHBOUR, MORE_NEIGHBOURS = -1, -2
 # cuda/tier_slots.cuh: what a block's shared memory holds beside the visited bits.
 SLOT_BYTES, SLOT_COUNTER_BYTES = 40, 256
 
+# The words of a trace that nobody has written: no mapping has such a number.
+NO_RECORD = 0xCCCCCCCC
+
 # What a trace record says of a frontier's vertices where nobody counted them.
 FRONTIERS_SIZE = -1
 

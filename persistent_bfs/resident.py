@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from persistent_bfs import layout
 from persistent_bfs.answer import Answer, MapBack, Shelf
 from persistent_bfs.config import Config
 from persistent_bfs.device.base import Device, DeviceError
@@ -70,6 +71,9 @@ class ResidentSearch:
             self.workspace = make_workspace(device, graph, config)
             try:
                 self.stream = device.stream()
+                if config.trace:
+                    # Records are copied whole, and a tier leaves parts of its own out.
+                    self.stream.fill(self.workspace["trace"], layout.NO_RECORD)
                 self.engine = engine_class(config.engine)(
                     device, self.stream, config, self.workspace, options
                 )

@@ -51,6 +51,8 @@ def test_the_cache_is_shown(filled: Path) -> None:
     report = json.loads(call("cache", "--json").stdout)
     size = sum(file.stat().st_size for file in filled.glob("kernel-*"))
     assert report == {
+        "format": "persistent-bfs cache",
+        "version": report["version"],
         "folder": str(filled),
         "entries": 3,
         "kinds": {"cubin": 1, "so": 2},

@@ -15,6 +15,7 @@ RECORD_WORDS = layout.LEVEL_RECORD.itemsize // 4
 SIZE_IN_RECORD = layout.LEVEL_RECORD.fields["frontier_size"][1] // 4  # type: ignore[index]
 # The words of the state that a level tells the next.
 NEWS_IN_STATE = layout.SEARCH_STATE.fields["news"][1] // 4  # type: ignore[index]
+COUNT_WORDS = 2  # of a frontier's vertices and edges, which one atomic adds to
 NEWS_WORDS = layout.SEARCH_STATE.fields["reached"][1] // 4 - NEWS_IN_STATE  # type: ignore[index]
 
 
@@ -42,7 +43,7 @@ class HostLoop(Engine):
             launch.frontier_edges = launch.largest_degree = self.workspace.degree(source)
         while launch.level < max_depth:
             shape = self.grid_for(kernel.name, launch.frontier_size)
-            stream.fill(state, 0, count=self.window.nbytes // 4)
+            stream.fill(state, 0, count=max(self.window.nbytes // 4, COUNT_WORDS))
             for phase in range(self.config.phases):
                 launch.phase = phase
                 if phase == 1:  # what follows the expansion goes by slots, not by vertices

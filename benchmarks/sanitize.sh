@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Run every engine under each of compute-sanitizer's tools; the exit code says whether all is clean.
 #   usage: benchmarks/sanitize.sh FOLDER
-# racecheck ends by a segmentation fault of its own where a WHILE node's body has several kernels
-# (CUDA 13.0), so graph_while is checked apart, with two levels a turn.
+# racecheck of CUDA 13.0 ends by a segmentation fault of its own in graphs with a WHILE node, so
+# graph_while is tried apart, with as few kernels in the node as can be.
 set -uo pipefail
 out=$1
 mkdir -p "$out"

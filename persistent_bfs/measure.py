@@ -376,9 +376,9 @@ def source_digest() -> str:
 def describe_environment(device: DeviceInfo) -> dict[str, Any]:
     """Name what a measurement depends on besides what is searched."""
     try:
-        nvcc = compiler.find_nvcc().version.splitlines()[-1]
+        made_by = compiler.find_cuda_compiler()[1].release
     except compiler.CompileError:
-        nvcc = None
+        made_by = None
     return {
         "persistent_bfs": __version__,
         "git_revision": git_revision(),
@@ -388,7 +388,7 @@ def describe_environment(device: DeviceInfo) -> dict[str, Any]:
         "scipy": scipy.__version__,
         "platform": platform.platform(),
         "driver": device.driver,
-        "nvcc": nvcc,
+        "compiler": made_by,
         "architecture": device.architecture,
         "multiprocessors": device.multiprocessors,
         "memory_bytes": device.memory_bytes,

@@ -115,7 +115,8 @@ def _opening(study: Row, analysis: Analysis | None) -> Iterator[Block]:
         ("device", f"{device['name']}, {device['architecture']}"),
         ("multiprocessors", f"{environment['multiprocessors']:,}"),
         ("driver", str(environment["driver"])),
-        ("nvcc", str(environment["nvcc"])),
+        # Studies that were kept before NVRTC was the first choice name nvcc.
+        *((name, str(environment[name])) for name in ("compiler", "nvcc") if name in environment),
         (
             "program",
             f"persistent_bfs {environment['persistent_bfs']}, revision "

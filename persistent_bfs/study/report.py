@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 HTML_FILE, MARKDOWN_FILE, STUDY_FILE = "report.html", "report.md", "study.json"
 
 NEEDS_MATPLOTLIB = (
-    "the report's plots need Matplotlib: pip install 'persistent-bfs[study]', or ask for none by "
+    "the report's plots need Matplotlib: pip install 'matplotlib>=3.8', or ask for none by "
     "--no-plots"
 )
 

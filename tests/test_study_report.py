@@ -206,7 +206,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
     kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ValueError, match=r"pip install 'persistent-bfs\[study\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'matplotlib>=3\.8'"):
         render(kept)
     assert render(kept, plots=False)["report.md"].startswith("# The cost of a level")
 

@@ -80,7 +80,7 @@ class CudaBuffer(Buffer):
     ) -> None:  # fmt: skip
         super().__init__(address, count, dtype, name)
         self._device = device
-        self._give_back = device.driver.owned(self, device.free_memory, (handle, self.nbytes))
+        self._give_back = device.driver.owned(self, device.free_memory, (handle, address))
 
     def to_host(self, count: int | None = None, *, start: int = 0) -> HostArray:
         """As `Buffer.to_host`."""
@@ -155,8 +155,9 @@ class CudaDevice(Device):
         self._allowed: dict[int, int] = {}
         self._programs: dict[Config, Program] = {}
         self._loading = threading.RLock()
-        self._copying = threading.Lock()
-        self._allocated = 0
+        # Whatever allocates may let Python collect a session, whose closing copies in this thread.
+        self._copying = threading.RLock()
+        self._allocated: dict[int, int] = {}
         self._pinned = _PinnedSlots(self)
         with self.current():
             self.info = self._describe()
@@ -211,7 +212,7 @@ class CudaDevice(Device):
     @property
     def allocated_bytes(self) -> int:
         """Bytes of the buffers that have not been freed."""
-        return self._allocated
+        return sum(tuple(self._allocated.values()))
 
     def compile(self, config: Config) -> Path:
         """As `Device.compile`."""
@@ -271,13 +272,13 @@ class CudaDevice(Device):
                     f"{name} needs {nbytes:,} bytes of device memory in one piece, "
                     f"{self.free_bytes():,} are free"
                 )
-            self._allocated += nbytes
+            self._allocated[given.address] = nbytes
             return CudaBuffer(self, given.address, given.handle, count, dtype, name)
 
     def free_memory(self, given: tuple[Any, int]) -> None:
         """Give back what a buffer has."""
-        handle, nbytes = given
-        self._allocated -= nbytes
+        handle, address = given
+        del self._allocated[address]  # before another buffer has it
         self.driver.free(handle)
 
     def upload(self, array: HostArray, name: str) -> CudaBuffer:

@@ -116,7 +116,8 @@ def maze(width: int, height: int, *, seed: int = DEFAULT_SEED) -> Graph:
     cells = width * height
     s, t = _grid_edges(width, height)
     weights = 1.0 + np.random.default_rng(seed).permutation(s.size)
-    weighted = scipy.sparse.csr_array((weights, (s, t)), shape=(cells, cells))
+    ends = s.astype(np.int32), t.astype(np.int32)  # SciPy before 1.16 takes no others
+    weighted = scipy.sparse.csr_array((weights, ends), shape=(cells, cells))
     spanning = scipy.sparse.csgraph.minimum_spanning_tree(weighted).tocoo()
     return Graph.from_edges(spanning.row, spanning.col, vertices=cells)
 

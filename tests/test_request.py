@@ -58,7 +58,7 @@ def test_one_block_alone_tells_nobody(loop: str) -> None:
         EmulatedDevice() as device,
         BFS(read_graph("path:40"), device=device, **how(loop), options=Options(blocks=1)) as search,
     ):
-        assert search.shape.startswith("1 blocks")
+        assert search.shape.startswith("1 block of")
         device.watch("request", 0)
         assert find_problem(search.graph, search.run(3)) is None
         assert {each.after for each in device.watched} <= {NOTHING_TOLD}

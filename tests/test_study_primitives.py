@@ -145,7 +145,7 @@ def test_a_barrier_that_is_left_out_is_not_timed(device: Device) -> None:
     with Bench(device, Effort.of("emulated", quick=True)) as bench:
         # The kernel waits 3 times; who times 4 of them must not get a time.
         bench.each("sync_grid", primitives.SMALL, 3, cooperative=True, leaves=3)
-        with pytest.raises(DeviceError, match="sync_grid, 1 blocks of 32 threads: 3 instead of 4"):
+        with pytest.raises(DeviceError, match="sync_grid, 1 block of 32 threads: 3 instead of 4"):
             bench.each("sync_grid", primitives.SMALL, 3, cooperative=True, leaves=4)
 
 

@@ -110,7 +110,8 @@ class LaunchShape(NamedTuple):
 
     def __str__(self) -> str:
         clusters = f" in clusters of {self.cluster}" if self.cluster > 1 else ""
-        return f"{self.blocks} blocks of {self.threads} threads{clusters}"
+        blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
+        return f"{blocks} of {self.threads} threads{clusters}"
 
 
 @dataclass

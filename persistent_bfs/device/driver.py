@@ -103,8 +103,10 @@ def driver_problem() -> str | None:
     try:
         status = cu.cuInit(0)[0]
         count = check(cu.cuDeviceGetCount(), "cuDeviceGetCount") if not status.value else 0
-    except (DeviceError, RuntimeError) as error:  # RuntimeError: cuda.bindings finds no libcuda
+    except DeviceError as error:
         return f"the NVIDIA driver does not answer: {error}"
+    except RuntimeError as error:  # of cuda.bindings, which finds no libcuda
+        return f"there is no NVIDIA driver here ({error})"
     if status.value:
         if _forked():
             return FORKED

@@ -80,11 +80,11 @@ class ResidentSearch:
             except BaseException:
                 self.workspace.free()
                 raise
-        _open.add(self)
-        _close_all_at_exit()
         names = ("distances", "predecessors") if config.predecessors else ("distances",)
         buffers = {name: self.workspace[name] for name in names}
         self._shelf = Shelf(device, self.stream, buffers, self.lock, map_back)
+        _open.add(self)
+        _close_all_at_exit()
 
     def run(self, source: int, max_depth: int, time_limit: float | None) -> Found:
         """Search from ``source``, by its id in the graph on the device.

@@ -124,7 +124,7 @@ class Shelf:
         self._latest: Callable[[], Answer | None] = lambda: None
         self._older: Callable[[], Answer | None] = lambda: None
 
-    def turn(self) -> AbstractContextManager[None]:
+    def turn(self) -> AbstractContextManager[Any]:
         """As `Device.turn`."""
         return self._device.turn()
 

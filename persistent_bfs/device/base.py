@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -448,10 +448,9 @@ class Device(ABC):
     def close(self) -> None:
         """Give everything back; harmless when done twice."""
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> AbstractContextManager[Any]:
         """Keep other threads' searches off this device inside the ``with`` block, where it must."""
-        yield
+        return nullcontext()
 
     def leave_running(self, is_over: Callable[[], bool], free: Callable[[], None]) -> None:
         """Call ``free`` once ``is_over`` says so: at a `reap` after that, or never."""
@@ -471,10 +470,9 @@ class Device(ABC):
     def abandon(self) -> None:
         """Give nothing back any more: what runs may use it until the process ends."""
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """Make this device the calling thread's own inside the ``with`` block, then undo that."""
-        yield
+        return nullcontext()
 
     def take_counts(self) -> dict[str, int]:
         """What the device itself counted since the last call; empty where it cannot count."""

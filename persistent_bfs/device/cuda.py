@@ -11,8 +11,8 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -203,11 +203,9 @@ class CudaDevice(Device):
             return int(affinity.param.smCount.val)
         return self._attribute("MULTIPROCESSOR_COUNT")
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """As `Device.current`: the primary context, pushed and popped in balance; see `Driver`."""
-        with self.driver.current():
-            yield
+        return self.driver.current()
 
     @property
     def allocated_bytes(self) -> int:

@@ -16,8 +16,8 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from persistent_bfs.device.base import DeviceError, DeviceLost, HostArray, never_destroy
@@ -190,6 +190,37 @@ class Pinned(NamedTuple):
     handle: Any
 
 
+class _Current:
+    """What `Driver.current` gives: not a generator, for every search enters it some times."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._thread = threading.local()
+
+    def __enter__(self) -> None:
+        driver, thread = self._driver, self._thread
+        if os.getpid() != driver.process:
+            raise DeviceError(FORKED)
+        if driver.lost is not None:
+            raise DeviceLost(str(driver.lost))
+        depth = getattr(thread, "depth", 0)
+        if depth == 0:  # else the context is on top already, by a call of our own
+            driver._enter()
+        thread.depth = depth + 1
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        driver, thread = self._driver, self._thread
+        if isinstance(error, DeviceLost):
+            driver.lost = driver.lost or error
+        thread.depth -= 1
+        if thread.depth == 0:
+            try:
+                driver._leave()
+            except DeviceError:
+                if driver.lost is None:
+                    raise
+
+
 class Driver(ABC):
     """One GPU's primary context, retained until `close`.
 
@@ -207,11 +238,10 @@ class Driver(ABC):
         self.process = os.getpid()
         self.lost: DeviceLost | None = None
         self.problems: list[str] = []
-        self._thread = threading.local()
+        self._current = _Current(self)
         self._closed = False
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """Make the primary context the calling thread's inside the ``with`` block, then undo that.
 
         Raises
@@ -221,35 +251,7 @@ class Driver(ABC):
         DeviceLost
             The context is lost.
         """
-        if os.getpid() != self.process:
-            raise DeviceError(FORKED)
-        if self.lost is not None:
-            raise DeviceLost(str(self.lost))
-        if getattr(self._thread, "inside", False):
-            # Nested inside a call of our own: the context is already on top.
-            with self._noting_a_loss():
-                yield
-            return
-        self._enter()
-        self._thread.inside = True
-        try:
-            with self._noting_a_loss():
-                yield
-        finally:
-            self._thread.inside = False
-            try:
-                self._leave()
-            except DeviceError:
-                if self.lost is None:
-                    raise
-
-    @contextmanager
-    def _noting_a_loss(self) -> Iterator[None]:
-        try:
-            yield
-        except DeviceLost as loss:
-            self.lost = self.lost or loss
-            raise
+        return self._current
 
     def owned(self, owner: object, give_back: Callable[[Any], None], handle: Any) -> Any:
         """Let ``handle`` be given back with ``owner``; calling what this returns does so now.

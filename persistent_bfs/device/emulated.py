@@ -16,9 +16,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -508,11 +509,9 @@ class EmulatedDevice(Device):
         self._replays: list[HostArray] = []
         self.reseed(seed, schedule)
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> AbstractContextManager[Any]:
         """As `Device.turn`: launches, counters and captures are the whole device's."""
-        with self._turn:
-            yield
+        return self._turn
 
     def reseed(self, seed: int, schedule: str | None = None) -> None:
         """Begin again as a new device with this seed would (and schedule, if given)."""

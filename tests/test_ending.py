@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ LOOPS: dict[str, dict[str, Any]] = {
     "block tier": {"engine": "persistent", "tiers": "block"},
     "cluster tier": {"engine": "persistent", "tiers": "cluster"},
 }
+
+
+@pytest.fixture(autouse=True)
+def hears_interrupts() -> Iterator[None]:
+    """A process that was begun in the background may have been told to ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def after(seconds: float, number: int = signal.SIGINT) -> threading.Timer:

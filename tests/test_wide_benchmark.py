@@ -182,7 +182,7 @@ def test_every_choice_is_measured_and_traced(report: dict[str, Any]) -> None:
         for row in found["rows"]:
             assert row["verified"] is True
             assert row["ms"] is row["at_most"] is None
-            assert "blocks of" in row["shape"] or row["engine"] != "persistent"
+            assert " of " in row["shape"] or row["engine"] != "persistent"
             assert row["predecessors"] == ("predecessors" in row["choice"])
             if row["predecessors"]:
                 assert row["from_many"] is None

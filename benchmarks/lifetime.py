@@ -28,6 +28,7 @@ from persistent_bfs import BFS, Graph, bfs, read_graph
 from persistent_bfs.cli.output import print_json, published
 from persistent_bfs.device import open_device
 from persistent_bfs.device.base import Device
+from persistent_bfs.engines.base import uploads
 from persistent_bfs.measure import Timing, describe_environment
 
 Report = dict[str, Any]
@@ -81,18 +82,16 @@ def calls(device: Device, name: str, count: int) -> Report:
     graph = read_graph(name)
     depth = bfs(graph, 0, device=name_of(device)).depth
     with BFS(graph, device=device) as search:
-        walls, uploads = [], []
+        walls, copies = [], []
         for _ in range(20):
             began = time.perf_counter()
             search.run(0)
             walls.append((time.perf_counter() - began) * 1e3)
-        from persistent_bfs.engines.base import uploads as arrays_of
-
         for _ in range(20):
             began = time.perf_counter()
-            arrays = arrays_of(graph, search.config)
+            arrays = uploads(graph, search.config)
             made = [device.upload(array, key) for key, array in arrays.items()]
-            uploads.append((time.perf_counter() - began) * 1e3)
+            copies.append((time.perf_counter() - began) * 1e3)
             for buffer in made:
                 buffer.free()
     took = []
@@ -104,7 +103,7 @@ def calls(device: Device, name: str, count: int) -> Report:
         result = bfs(graph, 0, device=name_of(device))
         took.append((time.perf_counter() - began) * 1e3)
         assert (result.depth, result.reached) == (depth, graph.vertices)
-    search_ms, upload_ms = float(np.median(walls)), float(np.median(uploads))
+    search_ms, upload_ms = float(np.median(walls)), float(np.median(copies))
     call_ms = Timing(tuple(took[WARM_UP:]))
     return {
         "graph": graph.name,

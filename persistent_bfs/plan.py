@@ -20,7 +20,7 @@ from persistent_bfs.config import (
     conflict,
 )
 from persistent_bfs.device.base import Device, DeviceInfo
-from persistent_bfs.engines.base import MAX_COUNTED_ARCS, memory_needed
+from persistent_bfs.engines.base import MAX_COUNTED_ARCS, memory_of
 from persistent_bfs.graph import Graph
 from persistent_bfs.options import Options
 from persistent_bfs.tiers import AUTO, NONE, check_tiers, choose_tier
@@ -258,7 +258,7 @@ def _directions(
     form = suitable_frontier(graph, config) if free else None
     if form is not None:
         pulling = config.with_(direction="auto", frontier=form)
-        needed = memory_needed(graph.vertices, graph.arcs, pulling, directed=False)
+        needed = memory_of(graph, pulling)
         if sum(needed.values()) <= device.free_bytes():
             yield pulling, f"direction auto, {form} frontiers: {graph.arcs:,} arcs in wide levels"
         else:
@@ -282,13 +282,7 @@ def _tiers(
         if not TIERS[tiered.tier].exists:
             yield tiered, why
             return
-        needed = memory_needed(
-            graph.vertices,
-            graph.arcs,
-            tiered,
-            directed=graph.directed,
-            max_degree=graph.max_degree,
-        )
+        needed = memory_of(graph, tiered)
         if asked == AUTO and sum(needed.values()) > device.free_bytes():
             why = f"no tier: its packed rows take {needed['packed_rows']:,} bytes more"
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,7 @@ def test_every_choice_is_measured_and_traced(report: dict[str, Any]) -> None:
         for row in found["rows"]:
             assert row["verified"] is True
             assert row["ms"] is row["at_most"] is None
-            assert " of " in row["shape"] or row["engine"] != "persistent"
+            assert re.search(r"\bblocks? of ", row["shape"]) or row["engine"] != "persistent"
             assert row["predecessors"] == ("predecessors" in row["choice"])
             if row["predecessors"]:
                 assert row["from_many"] is None

@@ -418,6 +418,17 @@ def memory_needed(
     return needed
 
 
+def memory_of(graph: Graph, config: Config) -> dict[str, int]:
+    """As `memory_needed`, of a graph that is there."""
+    return memory_needed(
+        graph.vertices,
+        graph.arcs,
+        config,
+        directed=graph.directed,
+        max_degree=graph.max_degree,
+    )
+
+
 def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
     """Upload a graph and allocate what a search of it writes.
 
@@ -443,13 +454,7 @@ def make_workspace(device: Device, graph: Graph, config: Config) -> Workspace:
             f"{config.append} append: the queue takes a slot an arc, {MAX_QUEUE:,} at most, and "
             f"the graph has {graph.arcs:,} arcs; use the scan append"
         )
-    needed = memory_needed(
-        graph.vertices,
-        graph.arcs,
-        config,
-        directed=graph.directed,
-        max_degree=graph.max_degree,
-    )
+    needed = memory_of(graph, config)
     free = device.free_bytes()
     if sum(needed.values()) > free:
         parts = ", ".join(f"{name} {nbytes:,}" for name, nbytes in needed.items())
